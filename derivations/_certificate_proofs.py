@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import lcm
 
-from fedbounds.evidence.kernel import certificate_statements as stated
+from fedbounds.evidence.kernel import certified_inequalities as stated
 from fedbounds.evidence.kernel.gram_certificates import fraction, listed, numeral, scale
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.parameters import Setting

@@ -31,8 +31,8 @@ from fedbounds.evidence.kernel.gram_certificates import (
     rows_of,
     scale,
 )
+from fedbounds.evidence.sdp.functions_on_interval import Interval
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
-from fedbounds.evidence.sdp.rational_functions import Interval
 from fedbounds.evidence.sdp.verification import factored
 
 Row = list[Fraction]

@@ -14,8 +14,8 @@ from fedbounds.evidence.symbolic.derivation import *
 from fedbounds.plugins import claim_named as claim
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.normal_form import normal
 from fedbounds.theory.symbols import *
+from fedbounds.theory.vector_normal_form import normal
 from fedbounds.theory.vectors import *
 
 GRAD, GRAD_W, GRAD_STAR = grad(X), grad(W), grad(W_STAR)

@@ -99,7 +99,7 @@ def loaded() -> list[ModuleType]:
 def _check_plugin(module: ModuleType, path: str) -> None:
     """Refuse a module without a plug-in, and claims that divide by 0."""
     from fedbounds.theory.claim import Claim
-    from fedbounds.theory.expressions import check_written
+    from fedbounds.theory.claim_validation import check_written
 
     if not any(hasattr(module, name) for name in KINDS):
         raise reject(f"the plug-in {path} must define one of {', '.join(KINDS)}", "none of them", "define one")
@@ -223,7 +223,7 @@ def modules_from(plugins: Plugins) -> list[ModuleType]:
 def claims_from(wanted: Theorem | None, extra: Sequence[ModuleType]) -> dict[str, Claim]:
     """Key -> claim: all known ones about FedAvg, the one named, or those given."""
     from fedbounds.theory.claim import Claim
-    from fedbounds.theory.expressions import check_written
+    from fedbounds.theory.claim_validation import check_written
 
     if wanted is None:
         return on_fedavg(claims(extra))

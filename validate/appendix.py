@@ -15,8 +15,8 @@ from fractions import Fraction
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
-from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.one_step.right_hand_side import coefficients
 from fedbounds.evidence.sdp.one_step.verdict import certify_form
 from fedbounds.plugins import claim_named
 

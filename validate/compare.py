@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from fedbounds.io import write_json
-from fedbounds.report import comparison_text, terminal
+from fedbounds.report import comparison_report, terminal
 from fedbounds.report import figure_styles as styles
 from fedbounds.report.terminal import progress
 from fedbounds.study.compare import compare_at
@@ -55,9 +55,9 @@ def command(name: str) -> str:
 
 def row(found: TheoremComparison, seconds: float) -> dict[str, Any]:
     """What is kept: the answer, the tables in Markdown, and how long it took."""
-    blocks = comparison_text.blocks(found)
+    blocks = comparison_report.blocks(found)
     return {
-        "answer": comparison_text.answer(found),
+        "answer": comparison_report.answer(found),
         "page": markdown.of_blocks(blocks[1:-1]),
         "seconds": round(seconds),
     }
@@ -77,8 +77,8 @@ def compute(only: str = "") -> dict[str, Any]:
         with progress() as bar:
             result = compare_at(settings(name), STUDIES[name][1], progress=bar)
         kept[name] = row(result, time.process_time() - begun)
-        styles.save(partial(comparison_text.figure, result), IMAGES, f"compare-{name}")[1].unlink()
-        print(terminal.to_text(comparison_text.blocks(result)), f"{kept[name]['seconds']} s", flush=True)
+        styles.save(partial(comparison_report.figure, result), IMAGES, f"compare-{name}")[1].unlink()
+        print(terminal.to_text(comparison_report.blocks(result)), f"{kept[name]['seconds']} s", flush=True)
         write_json(RESULTS / "compare.json", kept)
     return {name: kept[name] for name in STUDIES}
 

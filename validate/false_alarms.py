@@ -27,7 +27,7 @@ from fedbounds.evidence.measured_run import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory, VirtualPath
-from fedbounds.referee.regimes import clients, experiment
+from fedbounds.referee.regimes import experiment, quadratics
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, T, eta, gap, sigma_p_sq
@@ -80,7 +80,7 @@ class NamedRandom(FedAvg):
 
 def planned(rounds: int, replicates: int, seed: int) -> Experiment:
     """The experiment on which both claims are equalities."""
-    problem = clients([1, 1], [1, -1], SHARES, NOISE)
+    problem = quadratics([1, 1], [1, -1], SHARES, NOISE)
     step = ConstantStep(float(STEP))
     return experiment(problem, [1], NamedRandom(), step, rounds=rounds, replicates=replicates, seed=seed)
 

@@ -15,9 +15,9 @@ from fractions import Fraction as F
 from typing import Any
 
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save
-from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import round_settings
 from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.one_step.right_hand_side import coefficients
 from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, examination
 from fedbounds.plugins import claim_named
 from validate.runner import options

@@ -8,7 +8,7 @@ import sympy as sp
 
 from fedbounds.theory import assumptions, symbols
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.expressions import NEEDS_VALUE
+from fedbounds.theory.claim_validation import NEEDS_VALUE
 from validate.markdown import markdown_table as table
 from validate.runner import DOCS, Study
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save
-from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.fitted_multipliers import on_kernel
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
+from fedbounds.evidence.sdp.one_step.right_hand_side import coefficients
 from fedbounds.evidence.sdp.one_step.sampled_program import reduced
 from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, worst_ratio

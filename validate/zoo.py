@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbounds.engine.iterates import run_algorithm
+from fedbounds.engine.replay import run_algorithm
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import algorithm_named, algorithms

@@ -16,13 +16,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedbounds.engine.loop import kernel_arrays
 from fedbounds.engine.numpy_engine import Moments, round_weights
 from fedbounds.engine.quadratic_clients import Clients, prepare
 from fedbounds.engine.record import Record, Recorder, TimeGrid, check_distances, divergence_limit, make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model import Progress
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array, LeastSquaresArrays, QuadraticArrays, kernel_arrays
+from fedbounds.model.problem import Array, LeastSquaresArrays, QuadraticArrays
 from fedbounds.model.trajectory import Trajectory
 
 ENGINE = "moments"

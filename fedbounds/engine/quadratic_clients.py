@@ -15,9 +15,10 @@ from functools import cached_property
 
 import numpy as np
 
+from fedbounds.engine.loop import kernel_arrays
 from fedbounds.engine.numpy_engine import batch_scale
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, Problem, QuadraticArrays, kernel_arrays
+from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, Problem, QuadraticArrays
 
 # A client's table of fourth moments may have so many entries (1 MB, a processor's second cache) and columns for
 # each sample: beyond either, a pass over the samples is cheaper.

@@ -10,7 +10,6 @@ import numpy as np
 
 from fedbounds.engine import rng
 from fedbounds.engine.contracts.problem import admitted
-from fedbounds.engine.iterates import replay
 from fedbounds.engine.loop import Span, choose_engine, run_blocks
 from fedbounds.engine.memory import require_run
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine, chosen_weights, participating_clients, round_weights
@@ -24,6 +23,7 @@ from fedbounds.engine.record import (
     divergence_limit,
     make_time_grid,
 )
+from fedbounds.engine.replay import replay
 from fedbounds.errors import DivergedError, of_kind, reject
 from fedbounds.model import Progress
 from fedbounds.model.experiment import Experiment
@@ -31,7 +31,7 @@ from fedbounds.model.problem import Array, Indices
 from fedbounds.model.trajectory import Distances, Trajectory
 
 if TYPE_CHECKING:
-    from fedbounds.engine.kernels.backends import Sampled
+    from fedbounds.engine.kernels.compiled_engines import Sampled
 
 # Replicates that run together: their models and batches lie in the first cache at ordinary dimensions.
 TOGETHER = 32
@@ -45,7 +45,7 @@ def run_endpoints(experiment: Experiment, progress: Progress | None = None, thre
     The random numbers are those of the full record, which it equals up to rounding. Minibatches of samples are
     stepped through with nothing measured on the way. Raises DivergedError.
     """
-    from fedbounds.engine.kernels.backends import Sampled
+    from fedbounds.engine.kernels.compiled_engines import Sampled
 
     grid, engine = make_time_grid(experiment), choose_engine(experiment)
     every = experiment.tau * -(-experiment.stride // experiment.tau)

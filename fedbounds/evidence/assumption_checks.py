@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
-from fedbounds.engine.iterates import replay
+from fedbounds.engine.replay import replay
 from fedbounds.evidence.ball_arithmetic import compared
 from fedbounds.evidence.evaluate import Array, Measurement, Numbers, evaluate, first_of
 from fedbounds.evidence.measured_run import MeasuredRun

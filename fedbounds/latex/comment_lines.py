@@ -16,12 +16,12 @@ import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
+from fedbounds.latex.assumption_keys import SELECTIONS, every_key, keys, shipped_assumption, states_relation
 from fedbounds.latex.declared_notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import neighbouring_sides
 from fedbounds.latex.letter_meanings import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
-from fedbounds.latex.named_assumptions import SELECTIONS, every_key, keys, shipped_assumption, states_relation
 from fedbounds.latex.sums import STEPS, TO_T, range_ends
 from fedbounds.latex.to_quantities import UNNAMED, Setting, in_quantities, unparsed_spellings
 from fedbounds.latex.tokens import Token, flat, one_spelling, scanned, spelled, wrong

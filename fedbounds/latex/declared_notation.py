@@ -17,7 +17,7 @@ from fedbounds.latex.letter_meanings import WHOLE, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
 from fedbounds.latex.to_quantities import unparsed_spellings
 from fedbounds.latex.tokens import MOST_TOKENS, Token, flat, one_spelling, renamed, scanned, spelled, wrong
-from fedbounds.theory.expressions import NEEDS_VALUE
+from fedbounds.theory.claim_validation import NEEDS_VALUE
 from fedbounds.theory.quantity import Quantity
 
 # Typography that changes no meaning.

@@ -15,7 +15,7 @@ from fedbounds.latex.grammar import Leaf, Tree, parsed, product, terms_or_pieces
 from fedbounds.latex.letter_meanings import Notation, letter
 from fedbounds.latex.tokens import Token, spelled, wrong
 from fedbounds.theory import points as at
-from fedbounds.theory.normal_form import depends
+from fedbounds.theory.vector_normal_form import depends
 
 Read = tuple[sp.Expr, int]  # a value, and the place behind it
 UNREAD = sp.Dummy("unread", positive=True)  # stands for a letter whose error is kept

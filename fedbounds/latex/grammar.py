@@ -215,7 +215,7 @@ def with_norms(tokens: Sequence[Token]) -> list[Token]:
     return result
 
 
-def condition(script: Token) -> tuple[str, str]:
+def subscript_fault(script: Token) -> tuple[str, str]:
     """What an expectation with an index is, and what to write instead."""
     return OVER_CLIENTS if spelled(script.inside) in CLIENTS else CONDITION
 

@@ -12,7 +12,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import Gathered
-from fedbounds.latex.grammar import OVER_CLIENTS, condition
+from fedbounds.latex.grammar import OVER_CLIENTS, subscript_fault
 from fedbounds.latex.sums import (
     ALPHA_I,
     ETA_AVERAGE,
@@ -106,8 +106,8 @@ class Notation:
         script, *more = (self.tokens[item.start_pos] for item in scripts)
         if DRAWN.fullmatch(spelled(script.inside)) and not more:
             return self, of_draws
-        if more or condition(script) is not OVER_CLIENTS or not self.equal:
-            raise wrong(place, *condition(script))
+        if more or subscript_fault(script) is not OVER_CLIENTS or not self.equal:
+            raise wrong(place, *subscript_fault(script))
         return replace(self, client=spelled(script.inside)), of_clients
 
     def bound(self, index: str, place: Token) -> str:

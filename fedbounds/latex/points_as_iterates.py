@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import sympy as sp
 
+from fedbounds.latex.assumption_keys import SELECTIONS
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import CONDITION
 from fedbounds.latex.letter_meanings import AFTER_THE_ROUND, ANY_POINT, CONSTANT_STEP, ROUND_START
-from fedbounds.latex.named_assumptions import SELECTIONS
 from fedbounds.latex.sums import (
     ALPHA_I,
     OF_ALL,
@@ -32,9 +32,9 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import one_local_step
-from fedbounds.theory.normal_form import depends
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import G_sq, L, N, eta, local_step, mu, sigma_sq, tau
+from fedbounds.theory.vector_normal_form import depends
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
 # Where a round starts, and what it ends with, before and after the models are averaged, as points of its last step.

@@ -130,7 +130,7 @@ def _each(every: Iterable[Theorem]) -> Iterator[Claim | InputError]:
         parts = of_each_relation(theorem)
         read = [_claim_or_error(part) for part in parts]
         if any(part.statement is not None for part in parts):
-            read = [item for item in read if isinstance(item, InputError)] or _all_claimed(read, parts)
+            read = [item for item in read if isinstance(item, InputError)] or _claims_or_errors(read, parts)
         yield from read
 
 
@@ -141,7 +141,7 @@ def _claim_or_error(theorem: Theorem) -> Claim | InputError:
         return fault
 
 
-def _all_claimed(claims: Sequence[Any], parts: Sequence[Theorem]) -> list[Claim | InputError]:
+def _claims_or_errors(claims: Sequence[Any], parts: Sequence[Theorem]) -> list[Claim | InputError]:
     """The claims of a display of several statements; the errors of those that may be conditions of the others."""
     of_runs = [any(getattr(q, "statistic", "") == "measured" for q in claim.lhs.free_symbols) for claim in claims]
     moving = [any(getattr(q, "scopes", ()) for q in claim.rhs.free_symbols) for claim in claims]

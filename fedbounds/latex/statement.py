@@ -13,6 +13,7 @@ import sympy as sp
 
 from fedbounds.errors import Gathered, InputError, InputErrors
 from fedbounds.latex import formulas
+from fedbounds.latex.assumption_keys import every_key, what_constants_lack
 from fedbounds.latex.averaged_models import of_means
 from fedbounds.latex.comment_lines import CommentLines, require_same_units
 from fedbounds.latex.declared_notation import DECLARES, words_of
@@ -21,14 +22,13 @@ from fedbounds.latex.grammar import without_conditions
 from fedbounds.latex.hypotheses import hypotheses_of_text, limits_unspoken_times
 from fedbounds.latex.letter_meanings import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, UNKNOWN, as_letters
 from fedbounds.latex.marked_theorems import Theorem
-from fedbounds.latex.named_assumptions import every_key, what_constants_lack
 from fedbounds.latex.points_as_iterates import at_iterates
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE, TO_T
 from fedbounds.latex.to_quantities import F_star_on_both_sides, Setting, in_quantities, scopes_of
 from fedbounds.latex.tokens import MisreadError, Token, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.expressions import gamma_from_steps, require_met
+from fedbounds.theory.claim_validation import gamma_from_steps, require_met
 from fedbounds.theory.quantity import Quantity, Scope
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, T, eta, eta_0, gap_0, t, tau

@@ -9,8 +9,8 @@ import sympy as sp
 
 from fedbounds.latex.tokens import Token, wrong
 from fedbounds.theory import points as at
-from fedbounds.theory.normal_form import depends
 from fedbounds.theory.symbols import N, R, T, eta, eta_sum, m
+from fedbounds.theory.vector_normal_form import depends
 from fedbounds.theory.vectors import Inner, Value, Vec
 
 # The first and last term of a sum over the steps of a run, by the number of its first step, and over its rounds.

@@ -160,7 +160,7 @@ class Apart(NamedTuple):
 def statement_and_remarks(display: str) -> Apart:
     """A display taken apart.
 
-    >>> apart(r"\\Delta_t \\le B, \\quad \\text{where } B = 2 G^2").definitions
+    >>> statement_and_remarks(r"\\Delta_t \\le B, \\quad \\text{where } B = 2 G^2").definitions
     [('B', 'B = 2 G^2', 36)]
     """
     marks = [m for m in BEHIND.finditer(display) if _level(display[: m.start()]) == 0]

@@ -11,9 +11,9 @@ import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
+from fedbounds.latex.assumption_keys import SELECTIONS
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.letter_meanings import AFTER_A_ROUND, CONSTANT_STEP, ROUND_START, Notation, shipped_names
-from fedbounds.latex.named_assumptions import SELECTIONS
 from fedbounds.latex.sums import (
     ALPHA_I,
     RUN_SUMS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds.latex.named_assumptions import DECLARED
+from fedbounds.latex.assumption_keys import DECLARED
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS

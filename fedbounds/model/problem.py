@@ -239,18 +239,6 @@ class Problem(abc.ABC):
         return Constant(value, Provenance.EXACT, note)
 
 
-def kernel_arrays(problem: Problem) -> KernelArrays | None:
-    """The arrays of compiled kernels, which serve exactly the class that declares them.
-
-    A class that extends it may have changed any of the mathematics, so that it runs through its own methods. One from
-    outside the package that gives arrays itself is refused by `fedbounds.engine.contracts.problem`.
-
-    >>> type(kernel_arrays(problem)).__name__
-    'QuadraticArrays'
-    """
-    return problem.kernel_data() if "kernel_data" in vars(type(problem)) else None
-
-
 def check_distribution(p: NDArray[Any], N: int, name: str = "p") -> Array:
     """``p`` as a float array if it is a distribution over N clients, else an input error.
 

@@ -83,7 +83,7 @@ class LeastSquaresProblem(LinearModel):
         return np.linalg.qr(np.concatenate([np.sqrt(share)[:, None] * self.X, ridge])).R
 
     def _solve(self, clients: Indices, weights: Array) -> Optimum:
-        X, y, share = self._weighted(clients, weights)
+        X, y, share = self._samples_and_weights(clients, weights)
         hessian = X.T @ (share[:, None] * X) + self.regularisation * np.eye(self.d)
 
         def gradient(w: Array) -> Array:

@@ -68,9 +68,9 @@ class LinearModel(Problem):
     def _solve(self, clients: Indices, weights: Array) -> Optimum:
         """Minimiser of sum_i weights_i F_i over some clients, of positive weights."""
 
-    def _weighted(self, clients: Indices, weights: Array) -> tuple[Array, NDArray, Array]:
+    def _samples_and_weights(self, clients: Indices, weights: Array) -> tuple[Array, NDArray, Array]:
         """The features and targets of some clients, and weights_i / n_i of every sample, as exact as the weights."""
-        rows = np.concatenate([self._rows(i) for i in clients])
+        rows = np.concatenate([self._row_indices(i) for i in clients])
         return self.X[rows], self.y[rows], np.repeat(weights / self.sizes[clients], self.sizes[clients])
 
     def _fix(self, X: Array, y: NDArray, offsets: Indices, **more: object) -> None:
@@ -116,7 +116,7 @@ class LinearModel(Problem):
     def client_losses(self, x: Array) -> Array:
 
         def block(i: int, part: slice, w: Array) -> Array:
-            rows = self._rows(i)
+            rows = self._row_indices(i)
             data = self._values(self._scores(i, w), rows).mean(-1)
             return data + self.regularisation / 2 * np.einsum("bi,bi->b", w, w)
 
@@ -162,7 +162,7 @@ class LinearModel(Problem):
             raise reject("a batch without replacement must fit in every client", batch_size, f"use up to {n.min()}")
 
         def block(i: int, part: slice, w: Array) -> Array:
-            rows = self._rows(i)
+            rows = self._row_indices(i)
             slopes = self._slopes(self._scores(i, w), rows)
             mean = self._mean_product(i, slopes)
             second = np.einsum("bkn,bkn->bn", slopes, slopes) @ self._square_norms[rows] / n[i]
@@ -201,7 +201,7 @@ class LinearModel(Problem):
     def _square_norms(self) -> Array:
         return np.einsum("ni,ni->n", self.X, self.X)
 
-    def _rows(self, i: int) -> NDArray:
+    def _row_indices(self, i: int) -> NDArray:
         return np.arange(self.offsets[i], self.offsets[i + 1])
 
     def _client(self, i: int) -> Array:
@@ -223,7 +223,7 @@ class LinearModel(Problem):
         return (slopes.reshape(-1, len(X)) @ X / len(X)).reshape(len(slopes), self.d)
 
     def _full_gradient(self, i: int, part: slice, w: Array) -> Array:
-        return self._mean_product(i, self._slopes(self._scores(i, w), self._rows(i))) + self.regularisation * w
+        return self._mean_product(i, self._slopes(self._scores(i, w), self._row_indices(i))) + self.regularisation * w
 
     def _excess_about(self, i: int, w: Array, centre: Array, residual: Array) -> Array:
         """Divergence of F_i about ``centre`` plus residual.(w - centre): (B, d) -> (B,)."""

@@ -85,7 +85,7 @@ class LogisticProblem(LinearModel):
 
     def _objective(self, clients: Indices, weights: Array) -> RowObjective:
         """sum_i weights_i F_i over some clients, of positive weights."""
-        X, y, share = self._weighted(clients, weights.astype(np.longdouble))
+        X, y, share = self._samples_and_weights(clients, weights.astype(np.longdouble))
         return RowObjective(X, y, share.astype(np.longdouble), self.regularisation, self.K)
 
     def _solve(self, clients: Indices, weights: Array) -> Optimum:

@@ -58,7 +58,7 @@ class Table:
         return self.values[t % len(self.values)]
 
 
-def clients(
+def quadratics(
     curvatures: Sequence[Any], minima: Sequence[Any], p: Sequence[Any] | None = None, noise: Any = 0.0
 ) -> Problem:
     """F_i(w) = sum_k c_ik (w_k - m_ik)^2/2, a row of numbers a client, or one number where w is one."""
@@ -97,7 +97,7 @@ def regime(
     **settings: Any,
 ) -> Regime:
     """Of quadratics: `clients`, and the settings of an `experiment`."""
-    return Regime(name, lambda: experiment(clients(curvatures, minima, p, noise), w0, **settings), policy)
+    return Regime(name, lambda: experiment(quadratics(curvatures, minima, p, noise), w0, **settings), policy)
 
 
 @dataclass(frozen=True)

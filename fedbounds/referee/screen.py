@@ -102,14 +102,14 @@ class Screen:
         terms = {name: term for name, term in changed.terms.items() if term != self.claim.terms.get(name)}
         stated = (self.claim.terms.get(name, sp.Integer(0)) for name in terms)
         new = [term for term, old in zip(terms.values(), stated, strict=True) if not self.negative(old, always=True)]
-        new += self._factors(changed) - self._factors(self.claim)
+        new += self._sum_factors(changed) - self._sum_factors(self.claim)
         if any(self.negative(sp.sympify(piece), always=True) for piece in new):
             return True
         before, after = (sp.expand(item.sides(self.reading).rhs) for item in (self.claim, changed))
         coefficients = ((before.coeff(distance), after.coeff(distance)) for distance in (Delta, Delta_0))
         return any(new != old and self.negative(old - 1) and not self.negative(new - 1) for old, new in coefficients)
 
-    def _factors(self, claim: Claim) -> set[sp.Expr]:
+    def _sum_factors(self, claim: Claim) -> set[sp.Expr]:
         """The sums that are factors of terms."""
         terms = claim.sides(self.reading).terms.values()
         bases = (factor.as_base_exp()[0] for term in terms for factor in sp.Mul.make_args(sp.sympify(term)))

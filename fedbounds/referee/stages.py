@@ -19,8 +19,8 @@ from fedbounds.evidence.sdp.multi_round.claim_at_run import applies as of_runs
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, not_expressed
 from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.evidence.symbolic import verified_proofs
-from fedbounds.evidence.symbolic.expressions import rebuilt
 from fedbounds.evidence.symbolic.proof_state import Unproved
+from fedbounds.evidence.symbolic.untrusted_expressions import rebuilt
 from fedbounds.referee import certificate_settings, limit_cases
 from fedbounds.referee.certificate_settings import GRIDS, settings
 from fedbounds.referee.dimensions_and_limits import sanity

@@ -27,7 +27,7 @@ from fedbounds.study.ledger import ANYWHERE, Alarm, Line, alarms
 from fedbounds.study.parallel import in_order
 from fedbounds.study.result_table import Tabled
 from fedbounds.theory.claim import Claim, in_words
-from fedbounds.theory.expressions import require_met, require_steps
+from fedbounds.theory.claim_validation import require_met, require_steps
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 

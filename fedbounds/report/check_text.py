@@ -34,7 +34,7 @@ def check_blocks(result: Result, lines: Sequence[Line], out: Path | None = None)
     The ledger follows where more claims were examined than have a column.
     """
     claims = _claims(lines)
-    blocks: list[Block] = [*alarm_blocks(lines), problem_sentence(result), answer_table(result, lines)]
+    blocks: list[Block] = [*alarm_blocks(lines), setting_sentences(result), answer_table(result, lines)]
     blocks += ["\n".join([*footnotes(result, lines), *evidence_sentences(lines), *loose_sentence(result, claims)])]
     units = units_sentence(result)
     blocks += [units] if units else []
@@ -50,7 +50,7 @@ def _further(out: Path | None) -> str:
     return f"{saved} More: --report FILE, --constants, --claims all."
 
 
-def problem_sentence(result: Result) -> str:
+def setting_sentences(result: Result) -> str:
     """What was run, in two sentences."""
     facts, settings = result.facts, result.settings
     data = f" on {data_name(settings.data)}" if settings.data else ""

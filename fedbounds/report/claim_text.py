@@ -12,7 +12,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.latex.named_assumptions import SELECTIONS
+from fedbounds.latex.assumption_keys import SELECTIONS
 from fedbounds.latex.writer import latex
 from fedbounds.report.number_format import counted
 from fedbounds.report.terminal_symbols import pretty
@@ -20,7 +20,7 @@ from fedbounds.report.verdict_tables import SCOPES, decimal_sides
 from fedbounds.study.ledger import Line
 from fedbounds.theory.assumptions import full_participation, unbiased
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
-from fedbounds.theory.expressions import unknown_signs
+from fedbounds.theory.claim_validation import unknown_signs
 from fedbounds.theory.points import u, v
 from fedbounds.theory.protocol_assumptions import constant_steps
 from fedbounds.theory.quantity import Quantity
@@ -58,7 +58,7 @@ def claim_sentences(claim: Claim, lines: Iterable[Line]) -> str:
     holds = next((line for line in readings if any(map(line.verdicts, PROOFS)) and line.proved()), None)
     result += [] if holds is None else [_what_holds(claim, holds)]
     false = [line for line in readings if line.counterexamples]
-    result += [_what_fails(claim, line) for line in false if line.reading in claim.readings]
+    result += [_counterexample_sentence(claim, line) for line in false if line.reading in claim.readings]
     if holds is None and not false:
         certified = sum(v.status is Status.HOLDS for line in readings for v in line.verdicts(Evidence.SDP))
         result += [f"Certified for the whole class at {certified} settings of its parameters."] if certified else []
@@ -80,7 +80,7 @@ def _what_holds(claim: Claim, line: Line) -> str:
     return f"Holds [{line.reading}], proved {by}: fedbounds derive {claim.key}.{needs}"
 
 
-def _what_fails(claim: Claim, line: Line) -> str:
+def _counterexample_sentence(claim: Claim, line: Line) -> str:
     """The stored counterexample to a reading: its size and both sides."""
     verdict = line.counterexamples[0]
     pair = decimal_sides(verdict)

@@ -31,7 +31,7 @@ from fedbounds.report.check_text import (
     data_name,
     evidence_sentences,
     footnotes,
-    problem_sentence,
+    setting_sentences,
     summary_line,
 )
 from fedbounds.report.claim_text import claim_answer, explain
@@ -225,7 +225,7 @@ def _head(result: Result) -> list[PageBlock]:
     sampled = "" if settings.batch is None or settings.replacement else ", without replacement"
     protocol = f"{settings.rounds} rounds, C = {settings.participation:g}, step {settings.step}{sampled}"
     constants_line = f"{', '.join(described)}, F* = {number(facts.F_star)}"
-    return [f"{problem_sentence(result)}\n{constants_line}\n{protocol}, seed {settings.seed}"]
+    return [f"{setting_sentences(result)}\n{constants_line}\n{protocol}, seed {settings.seed}"]
 
 
 def _recipe(result: Result) -> list[PageBlock]:

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.engine.iterates import check, run_algorithm
 from fedbounds.engine.record import make_time_grid
+from fedbounds.engine.replay import check, run_algorithm
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.evidence.assumption_checks import with_quantities

@@ -24,8 +24,8 @@ from fedbounds.errors import reject
 from fedbounds.evidence.sdp.multi_round.bound import COMMON, EVERY_CLIENT, solved, upper_bound
 from fedbounds.evidence.sdp.multi_round.links import gradient_program, of_clients
 from fedbounds.evidence.sdp.multi_round.lower_bound import MirroredClients, rebuilt
+from fedbounds.evidence.sdp.multi_round.participation_lower_bound import sampled, second_moments
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.multi_round.sampled_clients import sampled, second_moments
 from fedbounds.evidence.sdp.solver import Solved
 
 Array = NDArray[Any]
@@ -209,10 +209,10 @@ def best_step(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction
     if not tried:
         raise reject("no worst case was proved", f"{run.T} steps", "take fewer rounds")
     best = replace(run, eta=min(tried, key=lambda eta: tried[eta]))
-    return Found(best, tried[best.sizes[0]], lowest(best, delta_0, zeta_sq, sigma_sq))
+    return Found(best, tried[best.sizes[0]], lower_bound_over_steps(best, delta_0, zeta_sq, sigma_sq))
 
 
-def lowest(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> float:
+def lower_bound_over_steps(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> float:
     """The least over step sizes of the largest value of instances, which are searched for around the run's."""
     at, present = (float(delta_0), float(zeta_sq), float(sigma_sq)), run.present or (2, 2)
     sizes = [min(float(run.sizes[0]) * factor, float(FIRST[-1] / run.L)) for factor in AROUND]

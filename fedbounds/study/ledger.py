@@ -110,15 +110,15 @@ def known_verdicts(claims: Mapping[str, Claim], afresh: bool = False) -> list[Ve
         if not afresh:
             keep(chosen, verdicts)
     foreign = {key: claim for key, claim in claims.items() if key not in as_shipped}
-    return [*_proofs(foreign), *(verdict for verdict in verdicts if verdict.claim in as_shipped)]
+    return [*_proof_verdicts(foreign), *(verdict for verdict in verdicts if verdict.claim in as_shipped)]
 
 
 def verified(claims: Mapping[str, Claim]) -> list[Verdict]:
     """What the shipped proofs, counterexamples and certificates say of shipped ``claims``, each verified now."""
-    return [*_proofs(claims), *_counterexamples(claims.keys()), *_certificates(frozenset(claims))]
+    return [*_proof_verdicts(claims), *_counterexamples(claims.keys()), *_certificates(frozenset(claims))]
 
 
-def _proofs(claims: Mapping[str, Claim]) -> list[Verdict]:
+def _proof_verdicts(claims: Mapping[str, Claim]) -> list[Verdict]:
     if not claims:  # most often, and then no prover is loaded
         return []
     from fedbounds.evidence import kernel

@@ -27,8 +27,8 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import (
     surely,
     with_noise,
 )
+from fedbounds.evidence.sdp.multi_round.participation_lower_bound import highest, sampled
 from fedbounds.evidence.sdp.multi_round.program import Measure, Run
-from fedbounds.evidence.sdp.multi_round.sampled_clients import highest, sampled
 from fedbounds.evidence.sdp.one_step.coverage import at_setting
 from fedbounds.evidence.sdp.one_step.parameters import round_setting, sizes_at
 from fedbounds.plugins import claims

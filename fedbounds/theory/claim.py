@@ -17,8 +17,8 @@ from fedbounds.errors import nearest, of_kind, reject
 from fedbounds.theory import protocol_assumptions as protocol
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim_validation import check_claim, gamma_from_steps, warn_as_made
 from fedbounds.theory.coverage import Coverage, coverage_of_relations
-from fedbounds.theory.expressions import check_claim, gamma_from_steps, warn_as_made
 from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS, Reading
 

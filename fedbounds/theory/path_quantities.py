@@ -160,12 +160,12 @@ def _equal_weights(path: Path) -> Numbers:
     return np.ones_like(path.eta)
 
 
-def by_step_size(path: Path) -> Numbers:
+def step_size_weights(path: Path) -> Numbers:
     return path.eta
 
 
 # These are of any number of runs at once, eta (..., T).
-OF_MANY_RUNS = (_equal_weights, by_step_size)
+OF_MANY_RUNS = (_equal_weights, step_size_weights)
 
 average_gap = weighted_gap(
     "average_gap",
@@ -176,7 +176,7 @@ average_gap = weighted_gap(
 )
 eta_average_gap = weighted_gap(
     "eta_average_gap",
-    by_step_size,
+    step_size_weights,
     latex=r"\mathbb{E}[F(\bar w^{\eta}_T)]-F^\star",
     meaning="suboptimality of the mean of w_0 ... w_{T-1} with weights eta_t",
     in_proof=True,

@@ -17,8 +17,8 @@ import sympy as sp
 from fedbounds.errors import InputError, reject
 from fedbounds.theory import points as at
 from fedbounds.theory import sample_path as on
-from fedbounds.theory.normal_form import depends
 from fedbounds.theory.sample_path import Losses, Numbers, Path
+from fedbounds.theory.vector_normal_form import depends
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
 # Points that are there before each step, not at the last time.

@@ -13,7 +13,7 @@ takes a quantity's meaning from its one expression.
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.theory.normal_form import depends, normal
+from fedbounds.theory.vector_normal_form import depends, normal
 from fedbounds.theory.vectors import (
     WEIGHT_RATIO,
     Centre,

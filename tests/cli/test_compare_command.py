@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
-from fedbounds.report import comparison_text
+from fedbounds.report import comparison_report
 from fedbounds.study.comparison_rows import AlgorithmRow, Reached, TheoremComparison
 from fedbounds.study.settings import Settings
 
@@ -50,10 +50,10 @@ def test_a_weighting_is_compared_and_the_answer_ends_with_a_recommendation():
 def test_a_biased_rule_is_recommended_with_its_floor_named(rival, tied):
     rows = {"fedmax": (50, 38, 61), "fedavg": rival}
     made = (AlgorithmRow(name, step=0.5, reached=Reached(*n, rounds=200)) for name, n in rows.items())
-    text = comparison_text._recommendation(TheoremComparison(Settings(), None, 0.01, (), tuple(made)))
+    text = comparison_report._recommendation(TheoremComparison(Settings(), None, 0.01, (), tuple(made)))
     assert "Its weights are biased: it may keep a floor that these rounds do not show" in text
     assert ("the weights of fedavg, as fast here, are unbiased" in text) is tied
     fair = TheoremComparison(
         Settings(), None, 0.01, (), (AlgorithmRow("fedavg", step=0.5, reached=Reached(1, 1, 1, 1)),)
     )
-    assert "biased" not in comparison_text._recommendation(fair)
+    assert "biased" not in comparison_report._recommendation(fair)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from problem_zoo import ZOO
 
-from fedbounds.engine.iterates import reshuffled, run_algorithm
+from fedbounds.engine.replay import reshuffled, run_algorithm
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.algorithm import Algorithm, Round

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from problem_zoo import ZOO
 
-from fedbounds.engine.kernels import backends, compiled, minibatch_steps, quadratic
+from fedbounds.engine.kernels import compiled, compiled_engines, minibatch_steps, quadratic
 from fedbounds.engine.kernels import scalar_math as kernel_math
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.loop import choose_engine
@@ -202,14 +202,16 @@ def test_runs_agree_with_the_reference(name, changes):
     [("quadratic", "reference"), *((name, "kernels") for name in (*COMPILED, "eleven"))],
 )
 def test_bits_depend_on_neither_threads_nor_replicates_nor_blocks(name, engine, monkeypatch):
-    monkeypatch.setattr("fedbounds.engine.kernels.backends.BLOCK_WORK", 1)  # small blocks, so that there are several
-    monkeypatch.setattr("fedbounds.engine.kernels.backends.SHARED", 1)
+    monkeypatch.setattr(
+        "fedbounds.engine.kernels.compiled_engines.BLOCK_WORK", 1
+    )  # small blocks, so that there are several
+    monkeypatch.setattr("fedbounds.engine.kernels.compiled_engines.SHARED", 1)
     many = 11 if name in MULTINOMIAL else 37
     experiment = experiment_on(name, engine=engine, rounds=2, participation=0.75, replicates=many)
     wide = recorded(run_in_full(experiment, threads=1))
     again = recorded(run_in_full(experiment, threads=2))
     narrow = recorded(run_in_full(experiment.with_(replicates=5), threads=2))
-    monkeypatch.setattr("fedbounds.engine.kernels.backends.BLOCK_WORK", 2**40)
+    monkeypatch.setattr("fedbounds.engine.kernels.compiled_engines.BLOCK_WORK", 2**40)
     together = recorded(run_in_full(experiment, threads=1))
     for field, values in wide.items():
         assert np.array_equal(values, again[field], equal_nan=True), field
@@ -220,7 +222,7 @@ def test_bits_depend_on_neither_threads_nor_replicates_nor_blocks(name, engine, 
 
 def test_what_is_compiled_ahead_is_what_a_run_calls(monkeypatch):
     """The first run after an installation compiles everything beforehand, side by side: no kernel a second time."""
-    monkeypatch.setattr(backends, "in_processes", lambda tasks: [task() for task in tasks])
+    monkeypatch.setattr(compiled_engines, "in_processes", lambda tasks: [task() for task in tasks])
     kernels = [quadratic.moments, quadratic.excess, minibatch_steps.local_steps, compiled.combine, compiled.virtual]
     experiment = experiment_on("least-squares")
     choose_engine(experiment).compile_ahead()

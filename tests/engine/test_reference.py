@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fedbounds.engine.iterates import replay
 from fedbounds.engine.numpy_engine import draws_at, present
 from fedbounds.engine.reference import algorithm_1, round_weights
+from fedbounds.engine.replay import replay
 from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError

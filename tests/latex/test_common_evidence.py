@@ -17,7 +17,7 @@ from fedbounds.referee.limit_cases import battery
 from fedbounds.referee.regimes import Suite
 from fedbounds.referee.stage_context import Case
 from fedbounds.referee.stages import read_back
-from fedbounds.theory.expressions import require_steps
+from fedbounds.theory.claim_validation import require_steps
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.engine.iterates import replay
+from fedbounds.engine.replay import replay
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine as in_fractions
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.evidence.prover import automatic
-from fedbounds.referee.regimes import REGIMES, Suite, clients, experiment
+from fedbounds.referee.regimes import REGIMES, Suite, experiment, quadratics
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import BUDGETS, computed
 from fedbounds.referee.search.populations import simulate as simulate_population
@@ -70,7 +70,7 @@ def test_models_after_the_last_local_step_are_those_that_are_averaged():
     same = claim(apart, 0 * s.L, *DESCENT[:2], a.unbiased)
     assert in_fractions(TWO, same, PLAIN).status is Status.HOLDS
     assert outcome(claim(apart, 0 * s.L, a.smooth, a.strongly_convex)) is Outcome.FALSE
-    models = replay(experiment(clients([1, 2], [-1, 1], noise=1.0), [0.5], eta=0.25, tau=3, rounds=2))
+    models = replay(experiment(quadratics([1, 2], [-1, 1], noise=1.0), [0.5], eta=0.25, tau=3, rounds=2))
     assert models.X_next.mean(axis=2) == pytest.approx(models.w["alpha"][:, 1:])
 
 

@@ -23,7 +23,7 @@ from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import limit_cases, stages
 from fedbounds.referee.implication import follows
-from fedbounds.referee.regimes import REGIMES, Suite, clients, experiment
+from fedbounds.referee.regimes import REGIMES, Suite, experiment, quadratics
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import BUDGETS, computed
 from fedbounds.referee.search.populations import simulate as simulate_population
@@ -108,7 +108,7 @@ def test_fractions_floats_and_populations_agree():
     data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/8"] * 4, "tau": 2}
     instance = from_json(data | {"weighting": "fedavg"})
     exact = run(instance).computed(both, PLAIN)
-    planned = experiment(clients([1, 4], [-1, 1]), [3.0], eta=0.125, tau=2, rounds=2)
+    planned = experiment(quadratics([1, 4], [-1, 1]), [3.0], eta=0.125, tau=2, rounds=2)
     seen = with_quantities(both, examine_run(simulate(planned), PLAIN)).quantities
     assert exact.lacking == seen.lacking == {}
     for name, value in exact.constants.items():
@@ -144,7 +144,7 @@ def test_the_expectation_over_noise_and_absent_clients_is_exact():
 
 
 def test_a_band_decides_over_noisy_repetitions():
-    planned = experiment(clients([1, 1], [0, 0], noise=1), [1.0], eta=0.5, rounds=6, replicates=64)
+    planned = experiment(quadratics([1, 1], [0, 0], noise=1), [1.0], eta=0.5, rounds=6, replicates=64)
     seen = examine_run(simulate(planned), PLAIN)
     assert empirical.examine(claim("n", "horizon", s.average_gap, s.gap + 1), seen).status is Status.HOLDS
     assert empirical.examine(claim("n", "horizon", s.average_gap + 1, s.gap), seen).status is Status.REFUTED
@@ -179,7 +179,7 @@ def test_what_cannot_be_evaluated_makes_every_evidence_say_so(symbol, said):
         mine,
         PLAIN,
     )
-    seen = examine_run(simulate(experiment(clients([1, 1], [0, 1]), [1.0], eta=0.25)), PLAIN)
+    seen = examine_run(simulate(experiment(quadratics([1, 1], [0, 1]), [1.0], eta=0.25)), PLAIN)
     verdict = empirical.examine(mine, seen)
     for item in (exact, verdict):
         assert item.status is Status.UNDECIDED and "cannot express broken (" in item.detail
@@ -193,7 +193,7 @@ def test_what_cannot_be_evaluated_makes_every_evidence_say_so(symbol, said):
 def test_what_varies_has_no_place_in_a_claim_about_constants_or_in_exact_expectations():
     with pytest.raises(InputError, match="varies over"):
         claim("mine", "constant", s.average_gap, s.Gamma)
-    planned = experiment(clients([1, 1], [0, 1], noise=1), [1.0], eta=0.25)
+    planned = experiment(quadratics([1, 1], [0, 1], noise=1), [1.0], eta=0.25)
     seen = expectation.exact_run(simulate(planned, exact=True), PLAIN)
     result = expectation.examine(claim("mine", "horizon", s.average_gap, s.gap + 1), seen)
     assert result.status is Status.UNDECIDED and "exact expectations have no paths" in result.detail
@@ -258,7 +258,9 @@ def test_a_declared_sign_proves_nothing():
 
 def noisy(tau=1, **others):
     return examine_run(
-        simulate(experiment(clients([1], [0], noise=1), [0.0], eta=1.0, tau=tau, rounds=4, replicates=32, **others)),
+        simulate(
+            experiment(quadratics([1], [0], noise=1), [0.0], eta=1.0, tau=tau, rounds=4, replicates=32, **others)
+        ),
         PLAIN,
     )
 
@@ -278,7 +280,7 @@ def test_what_no_repetition_met_is_not_known_for_certain(level):
 
 def test_presence_is_random_also_at_the_start():
     here = quantity.measured("here", lambda path: (path.alpha[:, 0] > 0).astype(int))
-    planned = experiment(clients([1, 1], [0, 1]), [1.0], eta=0.25, rounds=4, replicates=32, participation=0.5)
+    planned = experiment(quadratics([1, 1], [0, 1]), [1.0], eta=0.25, rounds=4, replicates=32, participation=0.5)
     everywhere = empirical.examine(
         claim("here", "step", here, sp.Rational(9, 10)), examine_run(simulate(planned), PLAIN)
     )
@@ -294,7 +296,7 @@ def test_a_function_with_dice_or_a_memory_of_its_own_decides_nothing():
     def first_only(path):
         return np.full(len(path.w), seen.setdefault(id(path), len(seen)) == 0)
 
-    planned = experiment(clients([1], [0]), [1.0], eta=0.25, replicates=8)
+    planned = experiment(quadratics([1], [0]), [1.0], eta=0.25, replicates=8)
     memory = claim("memory", "horizon", quantity.measured("memory", first_only), s.gap)
     verdict = empirical.examine(memory, examine_run(simulate(planned), PLAIN))
     assert verdict.status is Status.UNDECIDED and verdict.detail == empirical.UNSTEADY
@@ -308,7 +310,7 @@ def test_a_function_cannot_change_what_others_see(name):
         return 1
 
     spoiler = claim("spoiler", "constant", quantity.constant("spoiler", spoils), s.L)
-    planned = experiment(clients([1, 3], [1, 2]), [3.0], eta=0.25)
+    planned = experiment(quadratics([1, 3], [1, 2]), [3.0], eta=0.25)
     before = getattr(planned.problem, name).copy()
     verdict = empirical.examine(spoiler, examine_run(simulate(planned), PLAIN))
     assert verdict.status is Status.UNDECIDED and "read-only" in verdict.detail

@@ -9,7 +9,7 @@ import pytest
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
-from fedbounds.report import comparison_text as show
+from fedbounds.report import comparison_report as show
 from fedbounds.study import compare as study
 from fedbounds.study.compare import recorded_run
 from fedbounds.study.comparison_rows import (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.engine.iterates import replay
+from fedbounds.engine.replay import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.assumption_checks import with_quantities

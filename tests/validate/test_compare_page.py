@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from fedbounds.report import comparison_text
+from fedbounds.report import comparison_report
 from fedbounds.study.compare import compare_at
 from validate import compare as study
 from validate import markdown
@@ -25,9 +25,9 @@ def test_a_theorem_and_an_algorithm_are_found_again(kept):
     name = "diabetes"
     settings = replace(study.settings(name), claims=("fedavg-rounds",))
     result = compare_at(settings, study.STUDIES[name][1], ("fedavg",))
-    row = markdown.of_table(comparison_text.theorem_table(result)).splitlines()[2]
+    row = markdown.of_table(comparison_report.theorem_table(result)).splitlines()[2]
     assert row in kept[name]["page"]
-    told = comparison_text.algorithm_table(result).rows[0]
+    told = comparison_report.algorithm_table(result).rows[0]
     line = next(
         line for line in kept[name]["page"].splitlines() if line.startswith("| fedavg | ") and "/L | " in line
     )

@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.algorithms.scaffnew import Scaffnew
-from fedbounds.engine.iterates import run_algorithm
+from fedbounds.engine.replay import run_algorithm
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.algorithm import Round
 from fedbounds.model.experiment import Experiment

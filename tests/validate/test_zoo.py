@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedbounds.engine.iterates import run_algorithm
+from fedbounds.engine.replay import run_algorithm
 from fedbounds.plugins import algorithm_named, algorithms
 from fedbounds.testing.round_conformance import conforms
 from validate import conformance, frameworks, zoo

@@ -3,7 +3,7 @@
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import weighting_named
-from fedbounds.referee.regimes import Regime, Table, clients, experiment
+from fedbounds.referee.regimes import Regime, Table, experiment, quadratics
 from fedbounds.weightings.fixed import Fixed
 
 # A run of more rounds than this is recorded about this many times.
@@ -19,7 +19,7 @@ def of_instance(name: str, instance: Instance) -> Regime | None:
     weighting = Fixed(tuple(map(float, instance.weights[0]))) if fixed else weighting_named(instance.weighting)
 
     def build() -> Experiment:
-        problem = clients(instance.curvatures, instance.minima, instance.p)
+        problem = quadratics(instance.curvatures, instance.minima, instance.p)
         steps, tau, rounds = Table(tuple(map(float, instance.eta))), instance.tau, instance.rounds
         return experiment(problem, instance.w0, weighting, steps, tau, rounds, stride=_stride(rounds))
 

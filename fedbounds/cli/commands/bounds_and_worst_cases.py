@@ -97,7 +97,7 @@ def compare(
     out: Folder for compare.json and the picture.
     """
     from fedbounds import io
-    from fedbounds.report import comparison_text
+    from fedbounds.report import comparison_report
     from fedbounds.report import figure_styles as styles
     from fedbounds.report.terminal import progress
     from fedbounds.study.compare import compare_at as run
@@ -108,8 +108,8 @@ def compare(
             result = run(Settings.of(given_settings(flags)), target, algorithms, bar)
         if out is not None:
             io.write_json(out / "compare.json", result.to_json())
-            styles.save(partial(comparison_text.figure, result), out, "compare")
-    show_as(format, result.to_json(), comparison_text.blocks(result))
+            styles.save(partial(comparison_report.figure, result), out, "compare")
+    show_as(format, result.to_json(), comparison_report.blocks(result))
     if out is not None and not quiet:
         say(f"Saved compare.json, compare.png and compare.svg in {out}.")
 
@@ -200,7 +200,7 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     if noisy:
         say("Of a random run the worst case is a bound, step by step or round by round, which need not be attained.")
     else:
-        _say_weights(weights, p, result[0])
+        _note_on_weights(weights, p, result[0])
     if any(item.instance_constants for item in result):
         say(
             "No claim does without G^2 and Gamma: the theorem's are the instance's own. The worst case needs neither."
@@ -209,7 +209,7 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
         say("Not established: the solver came to no bound; fewer rounds or local steps, or longer ones, are easier.")
 
 
-def _say_weights(weights: str, p: str, row: Sandwich) -> None:
+def _note_on_weights(weights: str, p: str, row: Sandwich) -> None:
     from fedbounds.evidence.sdp.one_step.coverage import fractions
 
     if weights[:1].isalpha() or ".." in weights:

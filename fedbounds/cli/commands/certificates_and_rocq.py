@@ -50,7 +50,7 @@ def certify(
     with progress() as bar:
         decided = fedbounds.certify(claim, out=out, plugins=plugins, progress=bar, **setting)
     if rocq is not None:
-        written_for_rocq(rocq, [result.certificate for result in decided if result.certificate is not None])
+        write_rocq_file(rocq, [result.certificate for result in decided if result.certificate is not None])
     for result in decided:
         verdict = result.verdict
         ratio = "-" if verdict.tightness is None else f"{verdict.tightness:.4g}"
@@ -151,11 +151,11 @@ def verify_certificate(
     pairs = len(subjects - {None})
     show(f"{count - bad} verified, {bad} rejected; {pairs} different (claim, setting) pairs proved as stated")
     if rocq is not None:
-        written_for_rocq(rocq, valid)
+        write_rocq_file(rocq, valid)
     return FAILED if bad else 0
 
 
-def written_for_rocq(path: Path, certificates: list[Any]) -> None:
+def write_rocq_file(path: Path, certificates: list[Any]) -> None:
     """Write certificates for Rocq, which proves them about vectors and numbers that meet their constraints."""
     from fedbounds.errors import reject
     from fedbounds.evidence.kernel.gram_certificates import standalone

@@ -201,12 +201,12 @@ def _say(k: int, step: Step, stage: Stage | None) -> None:
         if step.seconds:
             say(f"{head}: up to about {step.seconds} s with the small budget")
         return
-    say(f"{head}: {_first(stage.lines)} ({stage.seconds:.1f} s)")
+    say(f"{head}: {_headline(stage.lines)} ({stage.seconds:.1f} s)")
     if any(verdict.status == "HOLDS" and verdict.evidence in ("symbolic", "kernel") for verdict in stage.verdicts):
         say("A proof is found. What is left looks for contradictions and stronger forms: Ctrl-C keeps the proof.")
 
 
-def _first(lines: Sequence[str]) -> str:
+def _headline(lines: Sequence[str]) -> str:
     """The first sentence; of a list its first items too."""
     if not lines:
         return "done"

@@ -12,8 +12,9 @@ import numpy as np
 
 from fedbounds.engine.contracts.battery import ROUNDING, Probe, examine, noise_facts, require, worst
 from fedbounds.engine.contracts.weighting import check_weighting
+from fedbounds.engine.loop import kernel_arrays
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Problem, client_weights, kernel_arrays
+from fedbounds.model.problem import Array, Problem, client_weights
 from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.plugins import foreign
 

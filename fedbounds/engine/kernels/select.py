@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.kernels import logistic as kernel_scores
-from fedbounds.engine.kernels.backends import EXPONENTIAL, Compiled, LeastSquares, Quadratic, Sampled, c_ordered
+from fedbounds.engine.kernels.compiled_engines import (
+    EXPONENTIAL,
+    Compiled,
+    LeastSquares,
+    Quadratic,
+    Sampled,
+    c_ordered,
+)
 from fedbounds.engine.kernels.vectors import padded
 from fedbounds.engine.numpy_engine import Moments
 from fedbounds.errors import reject

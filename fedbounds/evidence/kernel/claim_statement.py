@@ -24,7 +24,7 @@ from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.expressions import require_own
+from fedbounds.theory.claim_validation import require_own
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.vectors import norm_sq
 

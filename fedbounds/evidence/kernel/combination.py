@@ -17,8 +17,8 @@ from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, W_NEXT, W_STAR, P
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.normal_form import depends
 from fedbounds.theory.points import I, weight_ratio
+from fedbounds.theory.vector_normal_form import depends
 
 ONE = sp.Integer(1)
 # Facts that say nothing in the normal form: vectors that vanish, ratios of weights.

@@ -20,12 +20,12 @@ from typing import Any
 from flint import fmpq_poly
 
 from fedbounds.errors import reject
-from fedbounds.evidence.kernel import certificate_statements as stated
+from fedbounds.evidence.kernel import certified_inequalities as stated
 from fedbounds.evidence.kernel.proof_obligations import Obligation, sources
+from fedbounds.evidence.sdp.functions_on_interval import Function, Interval, constant
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, read
 from fedbounds.evidence.sdp.one_step.program import Model, build
 from fedbounds.evidence.sdp.program import Form, exact
-from fedbounds.evidence.sdp.rational_functions import Function, Interval, constant
 from fedbounds.plugins import OWN, shipped
 from fedbounds.theory.verdict import Status
 

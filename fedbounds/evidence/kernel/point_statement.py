@@ -22,7 +22,7 @@ from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.expressions import require_own
+from fedbounds.theory.claim_validation import require_own
 from fedbounds.theory.points import is_vector, weight_ratio
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, Vec, norm_sq

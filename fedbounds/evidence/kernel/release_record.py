@@ -10,7 +10,7 @@ from pathlib import Path
 from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.counterexamples import all_files, read
-from fedbounds.evidence.kernel.certificate_statements import expressible
+from fedbounds.evidence.kernel.certified_inequalities import expressible
 from fedbounds.evidence.kernel.claim_statement import statement
 from fedbounds.evidence.kernel.gram_certificates import module_of, obligation_of
 from fedbounds.evidence.kernel.proof_obligations import Obligation, computed, proved

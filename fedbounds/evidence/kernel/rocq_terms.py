@@ -10,7 +10,7 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.prover.special_cases import of_least
-from fedbounds.evidence.symbolic.proof_objects import weights_of
+from fedbounds.evidence.symbolic.proof_objects import averaging_weights
 from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
@@ -140,7 +140,7 @@ def subject_of(claim: Claim) -> Subject | None:
 
 def over_path(quantity: sp.Basic) -> bool:
     """Whether a quantity is of all iterates of a run together: of their mean, or the least over them."""
-    return quantity == sy.average_gap or weights_of(quantity) is not None or of_least(quantity) is not None
+    return quantity == sy.average_gap or averaging_weights(quantity) is not None or of_least(quantity) is not None
 
 
 def of_local_models(claim: Claim) -> bool:

@@ -33,7 +33,7 @@ from fedbounds.evidence.symbolic import definitions as of
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.permitted_assumptions import given
-from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, weights_of
+from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, averaging_weights
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Mean
 
@@ -193,7 +193,7 @@ class RunLines(RunSteps):
     def mean_of_iterates(self, convexity: sp.Expr) -> tuple[sp.Expr, str, sp.Expr]:
         """F at the claim's mean of the iterates, times the total weight, against the sum of weighted gaps."""
         mean = sp.sympify(self.claim.lhs)
-        total, words, weights = -convexity.coeff(mean), self.words("T"), weights_of(mean)
+        total, words, weights = -convexity.coeff(mean), self.words("T"), averaging_weights(mean)
         sides = (mean * total, "<=", sp.expand(convexity + mean * total))
         left, right = f"({number(total, words)}) * {words[str(mean)]}", number(sides[2], words)
         convex = "assumption" if self.convex else "apply (strong_is_convex P mu); [lra | assumption]"

@@ -22,10 +22,10 @@ from fedbounds.evidence.kernel.number_lines import (
     number,
 )
 from fedbounds.evidence.kernel.rocq_terms import binder_names, of_local_models, rocq
-from fedbounds.evidence.prover.statement import renamed
+from fedbounds.evidence.prover.inequality import renamed
 from fedbounds.evidence.symbolic import definitions as of
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.proof_objects import weights_of
+from fedbounds.evidence.symbolic.proof_objects import averaging_weights
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols as sy
@@ -113,7 +113,7 @@ class RunSteps:
         """Quantities at time T, sums that the claim defines among them: in words, at 0, at t and one step later."""
         known = {named(last): tuple(map(named, three)) for last, three in of.SEQUENCES.items()}
         own = {**step_statement.sums(self.claim)}
-        if (weights := weights_of(self.claim.lhs)) is not None:
+        if (weights := averaging_weights(self.claim.lhs)) is not None:
             gaps = f"sum {{}} (fun s => ({step_statement.weights_in_words(weights)}) * gap_t (M s))"
             own[of.WEIGHTED_T] = (gaps, of.WEIGHTED, weights * sy.gap_t)
         shipped = {last: (text, *known[last]) for last, text in TIMED.items()}

@@ -15,7 +15,7 @@ from fedbounds.evidence.kernel.rocq_terms import over_path, rocq
 from fedbounds.evidence.prover.special_cases import of_least
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, OWN, W_NEXT, W_STAR, P, W, X
-from fedbounds.evidence.symbolic.proof_objects import sums_of, weights_of
+from fedbounds.evidence.symbolic.proof_objects import averaging_weights, sums_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import Quantity
@@ -90,7 +90,7 @@ def words(claim: Claim) -> Mapping[str, str]:
 
 def _over_path(claim: Claim, one: sp.Symbol) -> Mapping[str, str]:
     """The term of what is of all iterates of a run together."""
-    if (weights := weights_of(one)) is not None:
+    if (weights := averaging_weights(one)) is not None:
         return {one.name: f"gap_of_weighted T n odds W (fun s => {weights_in_words(weights)})"}
     least = of_least(one)
     text = None if least is None else after_history(of_step(claim, least), least)

@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.prover import horizon, statement
+from fedbounds.evidence.prover import horizon, inequality
 from fedbounds.evidence.prover.draws import Draws
 from fedbounds.evidence.prover.goal import ELL, limits
 from fedbounds.evidence.prover.rationals import Letters
@@ -165,7 +165,7 @@ def why_none(claim: Claim, reading: Reading) -> str:
     if any(power.exp == sp.Rational(1, 2) for side in sides for power in sp.sympify(side).atoms(sp.Pow)):
         return "proofs have no roots: square both sides"
     if claim.scope in ("point", "constant"):
-        return f"no combination of the class's inequalities was found, of degree {statement.ATTEMPTS[-1][0]} at most"
+        return f"no combination of the class's inequalities was found, of degree {inequality.ATTEMPTS[-1][0]} at most"
     assumed = claim.assumptions_in(reading)
     local = not any(sp.Eq(sy.tau, 1) == item.relation for item in assumed) and a.bounded_gradient not in assumed
     of_runs = ", with local steps and no bound G on gradients" * local
@@ -204,13 +204,13 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     put = {} if cap is None else {cap.steps: sy.eta, sy.eta_0: sy.eta}
     left, bound = (sp.sympify(side).xreplace(put) for side in (claim.lhs, right))
     # One local step is the general search's, which Rocq follows; it is slow where losses after the step are compared.
-    of_distance = statement.SAME_STEP in universe and claim.lhs == sy.Delta_next
+    of_distance = inequality.SAME_STEP in universe and claim.lhs == sy.Delta_next
     known = claim.scope == "step" and not identity and not of_distance
     if known:
         yield from horizon.proposals(claim, reading, universe)
     steps = claim.steps if cap is None else None
-    goal = statement.Goal(left, bound, claim.scope, universe, steps, limits, claim, identity)
-    result = statement.prove(goal)
+    goal = inequality.Goal(left, bound, claim.scope, universe, steps, limits, claim, identity)
+    result = inequality.prove(goal)
     if result is not None:
         result = replace(result, steps=(*Draws.of(universe).steps, *result.steps))
         if cap is not None:
@@ -223,7 +223,7 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
 
 
 def derivation(
-    claim: Claim, reading: Reading, lines: statement.Lines, abbreviations: dict[sp.Expr, sp.Expr]
+    claim: Claim, reading: Reading, lines: inequality.Lines, abbreviations: dict[sp.Expr, sp.Expr]
 ) -> d.Derivation:
     """The lines that were found as a proof of the claim."""
     right = sp.Add(*claim.stated(reading.repaired).values())

@@ -14,8 +14,8 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, OWN, W_ALPHA, W_NEXT, W_STAR, P, W, X, grad, loss
-from fedbounds.theory.normal_form import depends
 from fedbounds.theory.points import I, is_vector, weight_ratio
+from fedbounds.theory.vector_normal_form import depends
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, Value, Vec
 
 Key = tuple[Any, ...]

@@ -8,7 +8,7 @@ from functools import partial
 
 import sympy as sp
 
-from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover import facts, inequality
 from fedbounds.evidence.prover.drifts import Drift, drifts
 from fedbounds.evidence.prover.goal import ELL
 from fedbounds.evidence.prover.identities import closing
@@ -36,14 +36,14 @@ from fedbounds.theory.vectors import Centre, norm_sq
 
 def gap_steps(setting: Setting) -> Iterator[OneStep]:
     """F(w_{t+1}) - F* from F(w_t) - F*: a step gains eta (1 - eta L/2) ||grad F||^2, at least 2 mu times the gap."""
-    if statement.SAME_STEP not in setting.universe:
+    if inequality.SAME_STEP not in setting.universe:
         yield from _of_one_function(setting)
         yield from _with_drift(setting)
     elif facts.curvature_of(set(setting.universe)) is None:
         yield from falls(setting, "gradient-dominance" in setting.universe)
         yield from _of_moments(setting)
         return
-    if not {statement.SAME_STEP, "unbiased"} <= setting.universe.keys() or setting.equal:
+    if not {inequality.SAME_STEP, "unbiased"} <= setting.universe.keys() or setting.equal:
         return
     for noise in setting.noises:
         bounds = _noise_bounds(setting, noise)
@@ -52,7 +52,7 @@ def gap_steps(setting: Setting) -> Iterator[OneStep]:
             least, flat = facts.curvature_of(set(setting.universe)), ((sp.Integer(1), 0),)
             curved = ((1 - eta * mu * (2 - eta * L), 0), (1 - eta * mu, eta * mu * SLACK))
             for kept, spare in flat if least == 0 else curved:
-                goal = statement.Goal(
+                goal = inequality.Goal(
                     GAP_NEXT, kept * sy.gap_t + added, "step", setting.universe, None, ((condition, limit),)
                 )
                 yield OneStep(
@@ -70,13 +70,13 @@ def _of_moments(setting: Setting) -> Iterator[OneStep]:
 
 def falls(setting: Setting, dominated: bool) -> Iterator[OneStep]:
     """Without convexity F falls by eta/2 ||grad F||^2 but for noise, or by eta mu gap where that is ``dominated``."""
-    if not {statement.SAME_STEP, "smooth", "unbiased", "full-participation"} <= setting.universe.keys():
+    if not {inequality.SAME_STEP, "smooth", "unbiased", "full-participation"} <= setting.universe.keys():
         return
     for noise in setting.noises:
         for line, condition, limit in small(setting, LIMITS[2:3]):
             kept, gained = (1 - eta * mu, 0) if dominated else (sp.Integer(1), -eta / 2 * norm_sq(SLOPE))
             added = gained + L * eta**2 / 2 * noise
-            goal = statement.Goal(
+            goal = inequality.Goal(
                 GAP_NEXT, kept * sy.gap_t + added, "step", setting.universe, None, ((condition, limit),)
             )
             uses = [
@@ -88,8 +88,8 @@ def falls(setting: Setting, dominated: bool) -> Iterator[OneStep]:
 
 
 def _gap_step(
-    goal: statement.Goal, bounds: list[facts.Candidate], line: d.Step, put: tuple[sp.Expr, sp.Expr]
-) -> statement.Lines | None:
+    goal: inequality.Goal, bounds: list[facts.Candidate], line: d.Step, put: tuple[sp.Expr, sp.Expr]
+) -> inequality.Lines | None:
     (spare, least), gained = put, eta * (1 + SLACK) / 2
     share = 2 * least * gained
     polyak = ((share, facts.convex(X, W_STAR)), (share, facts.convex(W, X))) if least != 0 else ()
@@ -102,19 +102,19 @@ def _gap_step(
 
 
 def _closed(
-    goal: statement.Goal,
+    goal: inequality.Goal,
     bounds: list[facts.Candidate],
     uses: Sequence[d.Use],
     before: tuple[d.Step, ...],
     shown: tuple[d.Step, ...],
-) -> statement.Lines | None:
+) -> inequality.Lines | None:
     """The step ``recursion`` by the uses and the first of the bounds on noise that closes it."""
     for bound in bounds:
         every = [*uses, *((L * eta**2 / 2 * multiplier, fact) for multiplier, fact in bound.uses)]
         mended = closing(goal, goal.frame, every, list(shown))
         if mended is not None:
             last = d.step("recursion", goal.left, "<=", goal.right).by(*every, *mended)
-            return statement.Lines((*before, *shown, last), (), tuple(item for item, _ in goal.limits))
+            return inequality.Lines((*before, *shown, last), (), tuple(item for item, _ in goal.limits))
     return None
 
 
@@ -151,7 +151,7 @@ def _of_one_function(setting: Setting) -> Iterator[OneStep]:
             )
             last = d.step("recursion", OF_MODELS.next, "<=", kept * OF_MODELS.now + added)
             last = last.by(d.premise("next-gaps"), each, *noise_bound(setting, P, L * eta**2 / 2, mean=False))
-            lines = statement.Lines((line, last), (), (condition,))
+            lines = inequality.Lines((line, last), (), (condition,))
             yield OneStep(kept, added, lambda lines=lines: lines, OF_MODELS)  # type: ignore[misc]
 
 
@@ -166,12 +166,12 @@ def descents(setting: Setting) -> Iterator[OneStep]:
     for noise in () if setting.equal else setting.noises:
         for line, condition, limit in small(setting, LIMITS[2:3]):
             added = -eta / 2 * norm_sq(SLOPE) + eta * APART * sy.drift + L * eta**2 / 2 * noise
-            goal = statement.Goal(GAP_NEXT, sy.gap_t + added, "step", setting.universe, None, ((condition, limit),))
+            goal = inequality.Goal(GAP_NEXT, sy.gap_t + added, "step", setting.universe, None, ((condition, limit),))
             proof = partial(_descent, goal, _noise_bounds(setting, noise), line)
             yield OneStep(sp.Integer(1), added, proof, GAP)
 
 
-def _descent(goal: statement.Goal, bounds: list[facts.Candidate], line: d.Step) -> statement.Lines | None:
+def _descent(goal: inequality.Goal, bounds: list[facts.Candidate], line: d.Step) -> inequality.Lines | None:
     turned = grad(W) - grad(X) - (L + mu) / 2 * (W - X)
     between = [item for item in facts.of_client((W, X), set(goal.universe)) if item.power == 2]
     shown = {step.label: step for item in between for step in item.steps}
@@ -193,7 +193,7 @@ def _with_drift(setting: Setting) -> Iterator[OneStep]:
 
             def proof(
                 fall: OneStep = fall, drift: Drift = drift, right: sp.Expr = kept * sy.gap_t + added
-            ) -> statement.Lines | None:
+            ) -> inequality.Lines | None:
                 descent = fall.proof()
                 if descent is None:
                     return None
@@ -230,11 +230,11 @@ def contraction(setting: Setting, noise: sp.Expr, bounds: Sequence[facts.Candida
     for line, condition, limit in small(setting, LIMITS[3:4]):
         kept, added = (1 - eta * mu) ** 2, L * eta**2 / 2 * noise
         right = kept * sy.gap_t + added
-        goal = statement.Goal(GAP_NEXT, right, "step", setting.universe, None, ((condition, limit),))
+        goal = inequality.Goal(GAP_NEXT, right, "step", setting.universe, None, ((condition, limit),))
         yield OneStep(kept, added, partial(_contracted, goal, bounds, line), GAP)
 
 
-def _contracted(goal: statement.Goal, bounds: Sequence[facts.Candidate], line: d.Step) -> statement.Lines | None:
+def _contracted(goal: inequality.Goal, bounds: Sequence[facts.Candidate], line: d.Step) -> inequality.Lines | None:
     rho = (SLACK + eta * K) / 2  # 1 - eta mu
     pairs = (((W, REACHED), rho), ((W_STAR, W), rho * eta * mu), ((W_STAR, REACHED), eta * mu))
     between = [(facts.interpolation(*pair), share) for pair, share in pairs]
@@ -259,7 +259,7 @@ def _contracted(goal: statement.Goal, bounds: Sequence[facts.Candidate], line: d
         if first is not None and second is not None:
             cases = d.Cases(L - mu, d.case(K, *first), d.case(L, *second), zero="curved")
             last = d.step("recursion", goal.left, "<=", goal.right).by(cases, note="interpolation of three points")
-            return statement.Lines((line, *shown.values(), last), (), tuple(item for item, _ in goal.limits))
+            return inequality.Lines((line, *shown.values(), last), (), tuple(item for item, _ in goal.limits))
     return None
 
 
@@ -277,7 +277,7 @@ def _along() -> tuple[d.Use, ...]:
 
 
 def _closed_case(
-    goal: statement.Goal,
+    goal: inequality.Goal,
     uses: Sequence[d.Use],
     lines: list[d.Step],
     put: dict[sp.Basic, sp.Expr],

@@ -109,7 +109,7 @@ def frame(
     curved = a.strongly_convex in assumptions or a.polyak_lojasiewicz in assumptions
     both = a.smooth in assumptions and curved
     conditions, numbers, letters = [], {}, []
-    equal = equal_curvatures(assumptions)
+    equal = unit_condition_number(assumptions)
     if equal is not None:
         numbers[sy.L] = sy.mu
         letters.append((sy.mu, -1))
@@ -146,7 +146,7 @@ def frame(
     return Frame(tuple(conditions), tuple(letters), numbers, bounded, equal)
 
 
-def equal_curvatures(assumptions: Iterable[Assumption]) -> tuple[Premise, sp.Expr] | None:
+def unit_condition_number(assumptions: Iterable[Assumption]) -> tuple[Premise, sp.Expr] | None:
     """What says that L = mu, and what it says is 0."""
     for assumption in assumptions:
         for k, part in enumerate(assumption.parts if assumption.gives is None else ()):
@@ -221,7 +221,7 @@ class Goal:
     @property
     def equal(self) -> bool:
         """Whether L = mu is assumed."""
-        return equal_curvatures(self.universe.values()) is not None
+        return unit_condition_number(self.universe.values()) is not None
 
     @property
     def shared(self) -> bool:

@@ -8,13 +8,13 @@ from itertools import chain
 import sympy as sp
 
 from fedbounds.evidence.prover import (
-    drawn_rounds,
     facts,
     local_steps,
+    partial_participation,
     potentials,
     summed_steps,
-    telescoped_rounds,
     telescoping,
+    telescoping_with_drift,
 )
 from fedbounds.evidence.prover.gap_steps import gap_steps
 from fedbounds.evidence.prover.recursions import DISTANCE, GAP, LOCAL_MODELS, Followed, OneStep, as_claimed, one_steps
@@ -23,13 +23,13 @@ from fedbounds.evidence.prover.step_facts import TIME
 from fedbounds.evidence.prover.termwise import Rest, termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import W_STAR, W_T, P, W
-from fedbounds.evidence.symbolic.expressions import shown_positive
+from fedbounds.evidence.symbolic.untrusted_expressions import shown_positive
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.normal_form import spread
 from fedbounds.theory.path_quantities import client_error
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.vector_normal_form import spread
 
 # What an induction bounds at the end of a run, and at every t by the sequence that it follows.
 AT_END = (sy.Delta_T, sy.gap)
@@ -62,9 +62,9 @@ def _proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Steps, what the last line uses, and conditions: by what the claim is about."""
     if setting.claim.scope == "horizon":
         yield from telescoping.proposals(setting, right)
-        yield from telescoped_rounds.proposals(setting, right)
+        yield from telescoping_with_drift.proposals(setting, right)
         yield from summed_steps.proposals(setting, right)
-        yield from drawn_rounds.proposals(setting, right)
+        yield from partial_participation.proposals(setting, right)
         yield from _distances(setting, right)
         yield from potentials.proposals(setting, right)
     elif right.has(sy.local_step):

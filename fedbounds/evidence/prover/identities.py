@@ -15,8 +15,8 @@ from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, OWN, W_STAR, P, W, X, grad, loss
 from fedbounds.evidence.symbolic.permitted_assumptions import given
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.normal_form import normal
 from fedbounds.theory.points import weight_ratio
+from fedbounds.theory.vector_normal_form import normal
 from fedbounds.theory.vectors import Centre, Inner, Loss, Mean
 
 

@@ -15,12 +15,12 @@ from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.recursions import one_steps
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, eta
 from fedbounds.evidence.prover.step_facts import both_ways, noise_bound, small
-from fedbounds.evidence.prover.telescoped_rounds import with_gap
+from fedbounds.evidence.prover.telescoping_with_drift import with_gap
 from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import START, G, P, X, grad
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.normal_form import normal
+from fedbounds.theory.vector_normal_form import normal
 from fedbounds.theory.vectors import Centre, Mean, norm_sq
 
 k, sigma_sq = sy.local_step, sy.sigma_sq

@@ -14,7 +14,7 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.prover import certificate, facts, forms, statement
+from fedbounds.evidence.prover import certificate_search, facts, forms, inequality
 from fedbounds.evidence.prover.goal import SAME_STEP, Goal
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.run_setting import ROOM, L, Proposal, Setting, T, eta, t
@@ -99,32 +99,32 @@ class _Search:
         mine = [(item, weight * eta**item.power) for item in TERMS for weight in self.weights]
         one, zero = [self.space.field.one], dict[forms.Key, Any]()
         parts = [
-            certificate.Part(forms.difference(zero, self._of_weight(*pair), self.space.field), one, free=True)
+            certificate_search.Part(forms.difference(zero, self._of_weight(*pair), self.space.field), one, free=True)
             for pair in mine
         ]
         every = self.facts
         for item in every:
             multipliers = [self.space.number(letter) for letter in item.letters]
-            parts.append(certificate.Part(self._read(item.part, item.fact.value), multipliers))
+            parts.append(certificate_search.Part(self._read(item.part, item.fact.value), multipliers))
         blocks, scales = self._blocks([target, *(part.form for part in parts)])
-        proof = certificate.prove(target, parts, blocks)
+        proof = certificate_search.prove(target, parts, blocks)
         if proof is None:
             return None
         potential = {item: sp.Integer(0) for item in TERMS} | {self.start: eta**self.start.power}
         uses: dict[str, list[d.Use]] = {"step": [], "end": []}
-        for k, j, value in certificate.terms(proof):
+        for k, j, value in certificate_search.terms(proof):
             if k < len(mine):
-                potential[mine[k][0]] += statement.rational(value) * mine[k][1]
+                potential[mine[k][0]] += inequality.rational(value) * mine[k][1]
             else:
                 item = every[k - len(mine)]
-                times = statement.rational(value) * item.letters[j]
+                times = inequality.rational(value) * item.letters[j]
                 uses[item.part] += [(times * m, use) for m, use in item.fact.uses]
         for (k, j), squares in proof.squares.items():
             part = str(blocks[k].name[0])
             for weight, coefficients in squares:
-                scaled = [statement.rational(c) * s for c, s in zip(coefficients, scales[k], strict=True)]
-                square = statement.square_of(forms.MEANS[0], blocks[k].vectors, scaled, self.goal)
-                uses[part].append((statement.rational(weight) * self.of_squares[j], square))
+                scaled = [inequality.rational(c) * s for c, s in zip(coefficients, scales[k], strict=True)]
+                square = inequality.square_of(forms.MEANS[0], blocks[k].vectors, scaled, self.goal)
+                uses[part].append((inequality.rational(weight) * self.of_squares[j], square))
         return self._written(potential, uses, bound, symbol)
 
     @property
@@ -189,7 +189,7 @@ class _Search:
                 result.append(_Fact(part, one, [eta**one.power * x for x in self._letters(self.degree)]))
         return result
 
-    def _blocks(self, every: Sequence[forms.Form]) -> tuple[list[certificate.Block], list[list[sp.Expr]]]:
+    def _blocks(self, every: Sequence[forms.Form]) -> tuple[list[certificate_search.Block], list[list[sp.Expr]]]:
         """The vectors of the step and of the end, each times powers of t too."""
         blocks, scales = [], []
         multipliers = [self.space.number(x) for x in self.of_squares]
@@ -200,7 +200,7 @@ class _Search:
             scales.append([(eta if forms.middle(v) != v else 1) * x for v in vectors for x in powers])
             several = [v for v in vectors for _ in powers]
             numbers = [self.space.number(x) for x in scales[-1]]
-            blocks.append(certificate.Block((part, forms.MEANS[0]), several, numbers, multipliers))
+            blocks.append(certificate_search.Block((part, forms.MEANS[0]), several, numbers, multipliers))
         return blocks, scales
 
     def _written(
@@ -216,7 +216,9 @@ class _Search:
         limits = list(small(setting, (1 - eta / setting.cap.bound,))) if setting.cap is not None else []
         goal = replace(self.goal, left=then, right=now, limits=tuple((item, limit) for _, item, limit in limits))
         of_step = {ROOM: SLACK}
-        step = [(m.xreplace(of_step), statement.renamed(fact, of_step)) for m, fact in statement.merged(uses["step"])]
+        step = [
+            (m.xreplace(of_step), inequality.renamed(fact, of_step)) for m, fact in inequality.merged(uses["step"])
+        ]
         mended = closing(goal, goal.frame, step, [])
         if mended is None:
             return None
@@ -233,7 +235,7 @@ class _Search:
         share = bound.xreplace({sy.eta_0: eta}) / eta**self.start.power
         ended = {t: T}
         uses_at_end = [
-            (share * m.xreplace(ended), statement.renamed(fact, ended)) for m, fact in statement.merged(uses["end"])
+            (share * m.xreplace(ended), inequality.renamed(fact, ended)) for m, fact in inequality.merged(uses["end"])
         ]
         goal = replace(self.goal, left=setting.claim.lhs, right=share * at_end)
         shown = closing(goal, goal.frame, uses_at_end, [])
@@ -242,5 +244,5 @@ class _Search:
         whole = [(share, d.Earlier("all")), *uses_at_end, *shown]
         times = (TIME,) if self.rate.subs(T, 0) == 0 else ()
         put = {eta: size}
-        last = tuple((m.xreplace(put), statement.renamed(fact, put)) for m, fact in whole)
+        last = tuple((m.xreplace(put), inequality.renamed(fact, put)) for m, fact in whole)
         return (*steps, *times), last, tuple(item for _, item, _ in limits)

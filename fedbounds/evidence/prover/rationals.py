@@ -12,7 +12,7 @@ import sympy as sp
 from flint import fmpq
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.rational_functions import fraction, rational
+from fedbounds.evidence.sdp.functions_on_interval import fraction, rational
 from fedbounds.evidence.sdp.rounding import echelon
 from fedbounds.evidence.sdp.symmetry import corners
 

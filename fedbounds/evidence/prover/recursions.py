@@ -9,7 +9,7 @@ from itertools import product
 
 import sympy as sp
 
-from fedbounds.evidence.prover import draws, facts, statement
+from fedbounds.evidence.prover import draws, facts, inequality
 from fedbounds.evidence.prover.drifts import Drift, drifts
 from fedbounds.evidence.prover.goal import limits
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, T, eta, mu
@@ -55,7 +55,7 @@ class OneStep:
 
     kept: sp.Expr
     added: sp.Expr
-    proof: Callable[[], statement.Lines | None]
+    proof: Callable[[], inequality.Lines | None]
     of: Followed = DISTANCE
 
 
@@ -68,7 +68,7 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
     if "full-participation" not in setting.universe:
         yield from _of_models(setting)
         return
-    unbiased, together = "unbiased" in setting.universe, statement.SAME_STEP in setting.universe
+    unbiased, together = "unbiased" in setting.universe, inequality.SAME_STEP in setting.universe
     for noise in setting.noises:
         moment = (1 - 2 * eta * mu,) * (noise == sy.G_sq)
         for kept in (1 - eta * mu, *moment, (1 - eta * mu) ** 2, sp.Integer(1)):
@@ -92,11 +92,11 @@ def _by_draws(setting: Setting) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]
 
 def recursion(
     setting: Setting, right: sp.Expr, name: str = "recursion", left: sp.Expr = sy.Delta_next
-) -> statement.Lines | None:
+) -> inequality.Lines | None:
     """left <= right, for any step size that is as small as the claim's, or of any size."""
     limited = (*_by_draws(setting), *small(setting))
     shown = tuple((condition, value) for _, condition, value in limited)
-    result = statement.prove(statement.Goal(left, right, "step", setting.universe, None, shown, setting.claim))
+    result = inequality.prove(inequality.Goal(left, right, "step", setting.universe, None, shown, setting.claim))
     if result is None:
         return None
     last = d.step(name, left, "<=", right).by(*result.uses)
@@ -114,7 +114,7 @@ def as_claimed(setting: Setting, bound: sp.Expr, of: Followed) -> Iterator[OneSt
     (decay,) = decays if len(decays) == 1 else (sp.Integer(1),)
     q, floor = decay.as_base_exp()[0].xreplace({sy.eta_0: eta}), sp.expand(bound).subs(decay, 0)
     added = sp.cancel((1 - q) * floor.xreplace({sy.eta_0: eta}))
-    if decays and not floor.has(T) and statement.SAME_STEP in setting.universe:
+    if decays and not floor.has(T) and inequality.SAME_STEP in setting.universe:
         yield OneStep(q, added, partial(recursion, setting, q * of.now + added, left=of.next), of)
 
 
@@ -150,7 +150,7 @@ def _no_farther(setting: Setting, noise: sp.Expr, after: str) -> Iterator[OneSte
         )
         last = d.step("recursion", MODELS_NEXT, "<=", MODELS + eta**2 * noise)
         last = last.by(d.premise(after), each, *noise_bound(setting, P, eta**2, mean=False))
-        lines = statement.Lines((line, last), (), (condition,))
+        lines = inequality.Lines((line, last), (), (condition,))
         yield OneStep(sp.Integer(1), eta**2 * noise, lambda lines=lines: lines)  # type: ignore[misc]
 
 
@@ -165,7 +165,7 @@ def _of_each_model(setting: Setting, noise: sp.Expr, after: str) -> Iterator[One
         noisy = noise_bound(setting, P, eta**2, mean=False)
         last = d.step("recursion", MODELS_NEXT, "<=", q**2 * MODELS + eta**2 * noise)
         last = last.by(d.premise(after), d.averaged(P, *between, common), *noisy)
-        lines = statement.Lines((line, *shown, last), (), (condition,))
+        lines = inequality.Lines((line, *shown, last), (), (condition,))
         yield OneStep(q**2, eta**2 * noise, lambda lines=lines: lines)  # type: ignore[misc]
 
 
@@ -184,7 +184,7 @@ def _of_each_minimiser(setting: Setting, noise: sp.Expr, after: str) -> Iterator
         added = eta / mu * sy.zeta_star_sq + eta**2 * noise
         last = d.step("recursion", MODELS_NEXT, "<=", q * MODELS + added)
         last = last.by(d.premise(after), d.Earlier("nearer"), young, *noisy)
-        lines = statement.Lines((line, *between[0], nearer, last), (), (condition,))
+        lines = inequality.Lines((line, *between[0], nearer, last), (), (condition,))
         yield OneStep(q, added, lambda lines=lines: lines)  # type: ignore[misc]
 
 
@@ -206,7 +206,7 @@ def _contraction(setting: Setting) -> Iterator[Contraction]:
 
 def _of_any_weights(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
     """Whatever the weights, one local step a round: what they add is at most 2 eta rho_tilde Gamma."""
-    if not {statement.SAME_STEP, "rho-tilde"} <= setting.universe.keys() or not _noisy(setting):
+    if not {inequality.SAME_STEP, "rho-tilde"} <= setting.universe.keys() or not _noisy(setting):
         return
     end, centre = X - grad(X) / L, Centre(ALPHA, grad(X))
     for line, condition, _ in small(setting, LIMITS[2:3]):
@@ -218,12 +218,12 @@ def _of_any_weights(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
             (2 * L * eta**2, d.premise("minimum", end)),
             (2 * eta * SLACK, d.premise("minimum", X)),
             (eta * mu, d.Square(X - W, "Jensen: a variance")),
-            (-2 * eta, d.premise(statement.SAME_STEP, grad(X))),
+            (-2 * eta, d.premise(inequality.SAME_STEP, grad(X))),
         )
         added = 2 * eta * sy.rho_tilde * sy.Gamma + eta**2 * noise
         uses = (each, (2 * eta, d.premise("rho-tilde")), *noise_bound(setting, ALPHA, eta**2))
         last = d.step("recursion", sy.Delta_next, "<=", (1 - eta * mu) * sy.Delta + added).by(*uses)
-        lines = statement.Lines((line, last), (), (condition,))
+        lines = inequality.Lines((line, last), (), (condition,))
         yield OneStep(1 - eta * mu, added, lambda lines=lines: lines)  # type: ignore[misc]
 
 
@@ -231,7 +231,7 @@ def _with_drift(setting: Setting, kept: sp.Expr, clean: sp.Expr, added: sp.Expr)
     for drift in drifts(setting):
         more = eta * L * drift.most
 
-        def proof(drift: Drift = drift, right: sp.Expr = kept * sy.Delta + added + more) -> statement.Lines | None:
+        def proof(drift: Drift = drift, right: sp.Expr = kept * sy.Delta + added + more) -> inequality.Lines | None:
             result = recursion(setting, clean + eta * L * sy.drift, "one-step")
             if result is None:
                 return None

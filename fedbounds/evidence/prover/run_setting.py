@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import sympy as sp
 
 from fedbounds.evidence.prover import draws
-from fedbounds.evidence.prover.goal import ELL, equal_curvatures, limits
+from fedbounds.evidence.prover.goal import ELL, limits, unit_condition_number
 from fedbounds.evidence.prover.rationals import Letters
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import S
-from fedbounds.evidence.symbolic.expressions import shown_non_negative
-from fedbounds.evidence.symbolic.proof_objects import summand_of, weights_of
+from fedbounds.evidence.symbolic.proof_objects import averaging_weights, summand_of
+from fedbounds.evidence.symbolic.untrusted_expressions import shown_non_negative
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
@@ -150,7 +150,7 @@ class Setting:
     @property
     def equal(self) -> bool:
         """Whether L = mu is assumed."""
-        return equal_curvatures(self.universe.values()) is not None
+        return unit_condition_number(self.universe.values()) is not None
 
     @property
     def noises(self) -> Iterator[sp.Expr]:
@@ -183,7 +183,7 @@ def _present(universe: dict[str, Assumption]) -> bool:
 def weighted_by_steps(quantity: sp.Basic) -> bool:
     """Whether a quantity is a sum over steps of what is weighted by eta_t, or of the mean with these weights."""
     term = summand_of(quantity)
-    return weights_of(quantity) == eta or (term is not None and term.has(eta) and term != eta)
+    return averaging_weights(quantity) == eta or (term is not None and term.has(eta) and term != eta)
 
 
 def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Setting | None:
@@ -200,7 +200,7 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
     cap = cap_of(size, *claim.stated(reading.repaired).values())
     if size in (sy.eta_0, eta):
         cap = _assumed_cap(universe, stated, size)
-    equal = equal_curvatures(universe.values()) is not None
+    equal = unit_condition_number(universe.values()) is not None
     values: dict[sp.Basic, sp.Expr] = {tau: MORE + 1, eta: size}
     values |= {L: mu if equal else mu + ELL} if smooth and curved else {}
     drawn = draws.Draws.of(universe)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from fedbounds.evidence.prover import draws, facts, statement
+from fedbounds.evidence.prover import draws, facts, inequality
 from fedbounds.evidence.prover.drifts import Drift, drifts
 from fedbounds.evidence.prover.gap_steps import SLOPE
 from fedbounds.evidence.prover.goal import ONE_FUNCTION
 from fedbounds.evidence.prover.recursions import recursion
 from fedbounds.evidence.prover.run_setting import L, Proposal, Setting, T, eta
 from fedbounds.evidence.prover.step_facts import TIME
-from fedbounds.evidence.prover.telescoped_rounds import with_gap
+from fedbounds.evidence.prover.telescoping_with_drift import with_gap
 from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
@@ -32,10 +32,10 @@ from fedbounds.evidence.symbolic.definitions import (
     W,
     X,
 )
-from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, sums_of, weights_of
+from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, averaging_weights, sums_of
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.normal_form import normal
 from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.vector_normal_form import normal
 from fedbounds.theory.vectors import Mean, norm_sq
 
 DIVISOR = (
@@ -44,7 +44,7 @@ DIVISOR = (
 )
 TOGETHER = Drift(
     sp.Integer(0),
-    (d.step("drift", sy.drift, "<=", 0).by(d.averaged(ALPHA, (-1, d.premise(statement.SAME_STEP, X - W)))),),
+    (d.step("drift", sy.drift, "<=", 0).by(d.averaged(ALPHA, (-1, d.premise(inequality.SAME_STEP, X - W)))),),
     d.Earlier("drift"),
     (),
 )
@@ -74,7 +74,7 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about one such sum, or about the mean with its weights."""
     for q, (now, last, term) in _summed(setting).items():
         share = sp.cancel(setting.claim.lhs / q)
-        mean = WEIGHTED_AVERAGE if weights_of(q) is not None else "average" if q == sy.average_gap else ""
+        mean = WEIGHTED_AVERAGE if averaging_weights(q) is not None else "average" if q == sy.average_gap else ""
         share = share / {WEIGHTED_AVERAGE: sy.eta_sum, "average": T}.get(mean, 1)
         if share.has(q) or not share.free_symbols <= {T, sy.eta_sum}:
             continue
@@ -89,7 +89,7 @@ def _summed(setting: Setting) -> dict[Quantity, tuple[sp.Expr, sp.Expr, sp.Expr]
     sums = sums_of(setting.claim)
     own = [q for q in setting.claim.computed if setting.claim.lhs.has(q)]
     found = {q: (sums[q][1], q, sums[q][2] - sums[q][1]) for q in own if q in sums}
-    found |= {q: (WEIGHTED, WEIGHTED_T, eta * sy.gap_t) for q in own if weights_of(q) == eta}
+    found |= {q: (WEIGHTED, WEIGHTED_T, eta * sy.gap_t) for q in own if averaging_weights(q) == eta}
     return found | {q: (GAPS, sy.gap_sum, sy.gap_t) for q in own if q in (sy.gap_sum, sy.average_gap)}
 
 
@@ -115,7 +115,7 @@ def _of_distance(setting: Setting, noise: sp.Expr) -> Iterator[Gain]:
     step = None if least is None else with_gap(setting, noise, least, sp.Integer(0))
     if step is None:
         return
-    for drift in (TOGETHER,) if statement.SAME_STEP in setting.universe else drifts(setting):
+    for drift in (TOGETHER,) if inequality.SAME_STEP in setting.universe else drifts(setting):
         uses = (d.Earlier("recursion"), (eta * L, drift.bound))
         cost = eta**2 * noise + eta * L * drift.most
         z = (sy.Delta_0, sy.Delta_next, sy.Delta_T)
@@ -124,7 +124,7 @@ def _of_distance(setting: Setting, noise: sp.Expr) -> Iterator[Gain]:
 
 def _of_models(setting: Setting, noise: sp.Expr) -> Iterator[Gain]:
     """By each local model, where that is w_t or all functions are one."""
-    if not {statement.SAME_STEP, ONE_FUNCTION} & setting.universe.keys() or draws.drawn(setting.universe):
+    if not {inequality.SAME_STEP, ONE_FUNCTION} & setting.universe.keys() or draws.drawn(setting.universe):
         return
     left, right = Mean(P, norm_sq(X - eta * G - W_STAR)), MODELS - 2 * eta * sy.gap_t + eta**2 * noise
     proof = recursion(setting, right, left=left)
@@ -135,7 +135,7 @@ def _of_models(setting: Setting, noise: sp.Expr) -> Iterator[Gain]:
 
 def _of_slopes(setting: Setting, noise: sp.Expr, gained: sp.Expr) -> Iterator[Gain]:
     """By the fall of F: a share of eta ||grad F||^2, but for the drift and noise."""
-    apart = sp.Integer(0) if statement.SAME_STEP in setting.universe else eta * L**2 / 2
+    apart = sp.Integer(0) if inequality.SAME_STEP in setting.universe else eta * L**2 / 2
     right = sy.gap_t - gained * eta * norm_sq(SLOPE) + apart * sy.drift + L * eta**2 / 2 * noise
     proof = recursion(setting, right, left=GAP_NEXT)
     if proof is None:

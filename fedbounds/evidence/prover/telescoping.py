@@ -7,7 +7,7 @@ from itertools import product
 
 import sympy as sp
 
-from fedbounds.evidence.prover import draws, facts, statement
+from fedbounds.evidence.prover import draws, facts, inequality
 from fedbounds.evidence.prover.recursions import recursion
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, T, eta, mu, t
 from fedbounds.evidence.prover.step_facts import SLACK, TIME, noise_bound, small
@@ -26,20 +26,20 @@ from fedbounds.evidence.symbolic.definitions import (
     X,
     grad,
 )
-from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, weights_of
+from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, averaging_weights
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre, Inner
 
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about a sum, a mean or the last iterate."""
-    together = {statement.SAME_STEP, "unbiased"} <= setting.universe.keys()
+    together = {inequality.SAME_STEP, "unbiased"} <= setting.universe.keys()
     if not together and not draws.drawn(setting.universe):
         return
     left, one = setting.claim.lhs, sp.Integer(1)
-    mean = next((q for q in setting.claim.computed if weights_of(q) is not None), None)
+    mean = next((q for q in setting.claim.computed if averaging_weights(q) is not None), None)
     if mean is not None and left in (mean, T * mean):
-        yield from _sums(setting, right, (weights_of(mean), WEIGHTED, WEIGHTED_T), d.premise(WEIGHTED_AVERAGE))
+        yield from _sums(setting, right, (averaging_weights(mean), WEIGHTED, WEIGHTED_T), d.premise(WEIGHTED_AVERAGE))
     elif left in (sy.average_gap, T * sy.average_gap):
         yield from _sums(setting, right, (one, GAPS, sy.gap_sum), d.premise("average"))
     elif left in (sy.gap_sum, sy.gap_sum / T):
@@ -142,15 +142,15 @@ def _together(share: sp.Expr) -> d.Fact:
     """Local models are w_t, so that the distance from one to w_{t+1} is that from w_t."""
     return d.averaged(
         P,
-        (L * share, d.premise(statement.SAME_STEP, W_NEXT - W)),
-        (-L * share / 2, d.premise(statement.SAME_STEP, X - W)),
+        (L * share, d.premise(inequality.SAME_STEP, W_NEXT - W)),
+        (-L * share / 2, d.premise(inequality.SAME_STEP, X - W)),
     )
 
 
 def _descent(setting: Setting) -> d.Step:
     """F(w_{t+1}) <= F(w_t)."""
     return d.step("descent", GAP_NEXT, "<=", sy.gap_t).by(
-        d.averaged(P, facts.convex(X, W), facts.smooth(X, W_NEXT), (mu / 2, d.premise(statement.SAME_STEP, X - W))),
+        d.averaged(P, facts.convex(X, W), facts.smooth(X, W_NEXT), (mu / 2, d.premise(inequality.SAME_STEP, X - W))),
         _together(sp.Integer(1)),
         (-eta, d.premise("unbiased", Inner(grad(X), SLOPE))),
         (eta * (1 + SLACK) / 2, d.Square(SLOPE, "a square")),

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.rational_functions import Function, rational
+from fedbounds.evidence.sdp.functions_on_interval import Function, rational
 
 Arithmetic = Callable[[Fraction], Any]
 

@@ -14,8 +14,8 @@ import numpy as np
 from flint import fmpq_mat
 from numpy.typing import NDArray
 
+from fedbounds.evidence.sdp.functions_on_interval import fraction, rational, value_at
 from fedbounds.evidence.sdp.program import Expression, Program, exact
-from fedbounds.evidence.sdp.rational_functions import fraction, rational, value_at
 from fedbounds.evidence.sdp.solver import interior
 from fedbounds.evidence.sdp.verification import verify
 

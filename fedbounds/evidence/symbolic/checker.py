@@ -7,7 +7,6 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
-from fedbounds.evidence.symbolic.expressions import clear_sympy_caches, rebuilt, require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import shown
 from fedbounds.evidence.symbolic.gate import admit_derivation
 from fedbounds.evidence.symbolic.permitted_assumptions import admit_assumptions, granted, granted_by
@@ -24,6 +23,12 @@ from fedbounds.evidence.symbolic.proof_state import (
     union,
 )
 from fedbounds.evidence.symbolic.step_rules import outcome_of
+from fedbounds.evidence.symbolic.untrusted_expressions import (
+    clear_sympy_caches,
+    rebuilt,
+    require_exact,
+    shown_positive,
+)
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption

@@ -7,14 +7,6 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.expressions import (
-    CANONICAL,
-    degree,
-    in_a_round,
-    of_models_at_end,
-    require_number,
-    require_steady,
-)
 from fedbounds.evidence.symbolic.gate import admit, admit_weights, meaningful, signed
 from fedbounds.evidence.symbolic.permitted_assumptions import given, in_expectation, require_own_words, takes_points
 from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, X_T, WeightedMean
@@ -30,6 +22,14 @@ from fedbounds.evidence.symbolic.proof_state import (
     excess,
     line,
     union,
+)
+from fedbounds.evidence.symbolic.untrusted_expressions import (
+    CANONICAL,
+    degree,
+    in_a_round,
+    of_models_at_end,
+    require_number,
+    require_steady,
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Sign

@@ -11,7 +11,9 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Cases, Derivation, Step
-from fedbounds.evidence.symbolic.expressions import (
+from fedbounds.evidence.symbolic.proof_objects import SUM_SO_FAR, averaging_weights, summand_of
+from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, union
+from fedbounds.evidence.symbolic.untrusted_expressions import (
     CANONICAL,
     FUNCTIONS,
     NUMBERS,
@@ -24,8 +26,6 @@ from fedbounds.evidence.symbolic.expressions import (
     shown_non_negative,
     shown_positive,
 )
-from fedbounds.evidence.symbolic.proof_objects import SUM_SO_FAR, summand_of, weights_of
-from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, union
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal
@@ -201,7 +201,7 @@ def _written(quantity: Quantity, scope: Context) -> Grounds:
     """A quantity of the claim's own means the expression of points from which it is computed, and nothing else."""
     meaning = scope.states.get(quantity) if scope is not None else None
     term = summand_of(quantity) if scope is not None and quantity in scope.sums else None
-    weighted = weights_of(quantity) is not None or term is not None  # F - F* at a mean of iterates, or a sum
+    weighted = averaging_weights(quantity) is not None or term is not None  # F - F* at a mean of iterates, or a sum
     if not weighted and (meaning is None or fault(quantity.expression, quantity.statistic == "constant")):
         raise Unproved(f"{quantity} is not written as an expression of points that this claim speaks of")
     signs = {fact: value for fact, value in dict(quantity._assumptions).items() if value is not None}

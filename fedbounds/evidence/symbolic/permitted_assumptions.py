@@ -8,14 +8,14 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation
-from fedbounds.evidence.symbolic.expressions import (
+from fedbounds.evidence.symbolic.gate import meaningful
+from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, WeightedMean, averaging_weights
+from fedbounds.evidence.symbolic.proof_state import Context, Unproved
+from fedbounds.evidence.symbolic.untrusted_expressions import (
     clear_sympy_caches,
     indices,
     rebuilt,
 )
-from fedbounds.evidence.symbolic.gate import meaningful
-from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, WeightedMean, weights_of
-from fedbounds.evidence.symbolic.proof_state import Context, Unproved
 from fedbounds.evidence.symbolic.weight_definitions import (
     OF_DRAWN_BY_P,
     OF_DRAWN_MODELS,
@@ -77,7 +77,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         key = divisor_key(x)
         result[key] = Assumption(key, f"{x} is not 0, as the statement divides by it", gives=partial(_not_zero, x))
     for q in claim.computed if claim is not None else ():
-        if (weights := weights_of(q)) is not None:
+        if (weights := averaging_weights(q)) is not None:
             words = f"F is convex: at the mean of w_t, t < T, with weights {weights} it is at most that mean of F"
             result[WEIGHTED_AVERAGE] = Assumption(WEIGHTED_AVERAGE, words, gives=WeightedMean(q, weights))
     if claim is not None and "first-step" in by:

@@ -8,10 +8,10 @@ from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.normal_form import depends
-from fedbounds.theory.path_quantities import by_step_size
+from fedbounds.theory.path_quantities import step_size_weights
 from fedbounds.theory.point_values import StepSum, WeightedGap
 from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.vector_normal_form import depends
 from fedbounds.theory.vectors import (
     Centre,
     Excess,
@@ -211,13 +211,13 @@ def _of_step(term: sp.Expr) -> bool:
     return all(map(is_fixed, term.free_symbols))
 
 
-def weights_of(quantity: sp.Basic) -> sp.Expr | None:
+def averaging_weights(quantity: sp.Basic) -> sp.Expr | None:
     """The weights c_t of F(sum_t c_t w_t / sum_t c_t) - F*: eta_t, or polynomials in t of positive coefficients."""
     average = getattr(quantity, "on_path", None)
     if type(quantity) is not Quantity or type(average) is not WeightedGap or average.tail != 0:
         return None
     weights = average.weights
-    if weights is by_step_size and quantity.statistic == "measured":
+    if weights is step_size_weights and quantity.statistic == "measured":
         return sy.eta
     if quantity.statistic != "measured" or not isinstance(weights, sp.Expr) or not weights.is_polynomial(t):
         return None

@@ -13,8 +13,8 @@ from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.theory import vectors
 from fedbounds.theory.assumption import Assumption, Sign
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.normal_form import normal_fraction
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.vector_normal_form import normal_fraction
 
 STRICT = ("<", ">")
 # Characters of what an unproved identity leaves that a message shows, and terms up to which it is cancelled.

@@ -8,7 +8,6 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALL_PRESENT, X_T
-from fedbounds.evidence.symbolic.expressions import SYMBOLS, degree, moving, require_number
 from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign, resolve
 from fedbounds.evidence.symbolic.gate import admit, signed
 from fedbounds.evidence.symbolic.permitted_assumptions import divisor_key
@@ -22,6 +21,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     excess,
     union,
 )
+from fedbounds.evidence.symbolic.untrusted_expressions import SYMBOLS, degree, moving, require_number
 from fedbounds.theory import symbols as sy
 
 

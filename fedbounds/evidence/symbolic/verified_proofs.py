@@ -16,9 +16,9 @@ from fedbounds.errors import reject
 from fedbounds.evidence.exact.counterexamples import instance_that_meets
 from fedbounds.evidence.symbolic import checker
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
-from fedbounds.evidence.symbolic.expressions import rebuilt
 from fedbounds.evidence.symbolic.permitted_assumptions import granted
 from fedbounds.evidence.symbolic.proof_state import Checked, Context, Grounds, Shelf, StepCheck, Unproved
+from fedbounds.evidence.symbolic.untrusted_expressions import rebuilt
 from fedbounds.plugins import claims, nearest, registered
 from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind

@@ -29,7 +29,7 @@ from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task
 from fedbounds.referee.search.populations import FIRST, OUTSIDE, Budget, cost, objectives
 from fedbounds.referee.search.shrink import AS_THEY_ARE, Judge, judge, rationalise, round_to, rounding_of, shrink
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
-from fedbounds.theory.expressions import TUNED_TO
+from fedbounds.theory.claim_validation import TUNED_TO
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import L_sample
 from fedbounds.theory.verdict import Evidence, Status, Verdict

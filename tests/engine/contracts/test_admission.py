@@ -7,10 +7,10 @@ import pytest
 from problem_zoo import ZOO
 
 from fedbounds.engine.expectations import not_applicable
+from fedbounds.engine.loop import kernel_arrays
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import kernel_arrays
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import foreign
 from fedbounds.weightings.fedavg import FedAvg

@@ -18,8 +18,8 @@ from fedbounds.evidence.kernel import (
     release_record,
 )
 from fedbounds.evidence.kernel import rocq_runs as checker
+from fedbounds.evidence.sdp.functions_on_interval import Interval
 from fedbounds.evidence.sdp.one_step.certificate import check, read, save
-from fedbounds.evidence.sdp.rational_functions import Interval
 from fedbounds.plugins import shipped
 from fedbounds.theory.verdict import Status
 from fedbounds_derivations._gram_proofs import squares as squares_of

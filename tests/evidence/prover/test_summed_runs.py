@@ -10,7 +10,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import W_STAR, P, W, X, grad
-from fedbounds.evidence.symbolic.proof_objects import summand_of, sums_of, weights_of
+from fedbounds.evidence.symbolic.proof_objects import averaging_weights, summand_of, sums_of
 from fedbounds.latex import reader
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
@@ -35,7 +35,7 @@ def proved(claim):
 def test_the_plain_mean_is_not_that_with_weights():
     assert not proved(replace(THEOREMS["weighted"], lhs=sy.average_gap))
     tail = Quantity("tail_by_steps", sy.tail_gap.on_path, "measured", units=(0, 1), nonnegative=True)
-    assert weights_of(sy.eta_average_gap) == sy.eta and weights_of(tail) is None
+    assert averaging_weights(sy.eta_average_gap) == sy.eta and averaging_weights(tail) is None
 
 
 def claim(left, right, assumed=(a.smooth, a.full_participation, a.unbiased, a.one_local_step), **more):

@@ -11,7 +11,6 @@ from fedbounds.evidence.symbolic.permitted_assumptions import given, granted
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.normal_form import normal
 from fedbounds.theory.path_quantities import client_error, mean_slope_sq, p_sq
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import (
@@ -33,6 +32,7 @@ from fedbounds.theory.symbols import (
     t,
     tau,
 )
+from fedbounds.theory.vector_normal_form import normal
 from fedbounds.theory.vectors import Inner
 
 # A share of the bound with which it is false, for those that the fast tests prove; the others' tests are slower.

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
+from fedbounds.evidence.sdp.functions_on_interval import LONGEST, Function, Interval, roots, variable
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, subject
 from fedbounds.evidence.sdp.one_step.certificate import read as read_file
-from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import coverage, round_settings
 from fedbounds.evidence.sdp.one_step.fitted_multipliers import fitted
 from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.one_step.right_hand_side import coefficients
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination
-from fedbounds.evidence.sdp.rational_functions import LONGEST, Function, Interval, roots, variable
 from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.io import convert, plain
 from fedbounds.plugins import claim_named

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.multi_round import bound, sampled_clients
+from fedbounds.evidence.sdp.multi_round import bound, participation_lower_bound
+from fedbounds.evidence.sdp.multi_round.participation_lower_bound import _from_wedge, second_moments, with_sets
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.multi_round.sampled_clients import _from_wedge, second_moments, with_sets
 from fedbounds.plugins import claim_named
 from fedbounds.study.worst_case import worst
 from fedbounds.theory import symbols as sy
@@ -120,7 +120,7 @@ def test_a_round_of_nobody_changes_nothing():
 def test_moments_are_enclosed():
     run, shape = run_of(3, 1, (2, 5)), np.array([0.3, 0.2, 2.0, 0.4, 1.1])
     value = second_moments(run, np.minimum(shape, [9, 1, 1, 1, 9])[:, None], 1.0, 0.1, 0.0)[0]
-    assert sampled_clients.surely(run, shape, Q(1, 10)) == pytest.approx(value, rel=1e-12)
+    assert participation_lower_bound.surely(run, shape, Q(1, 10)) == pytest.approx(value, rel=1e-12)
 
 
 def test_every_client_present_is_the_run_without_sampling():
@@ -225,7 +225,7 @@ def test_the_mean_over_all_sequences_of_draws_is_exact(wedge, cone, sigma, measu
         gap = 0.05 * w @ w + 0.45 * np.mean([x @ x for x in beyond])
         several.append(w @ w if measure == "distance" else gap)
     count = 9 if measure == "gap" else 3
-    assert sampled_clients._sequences(run) == count
+    assert participation_lower_bound._sequences(run) == count
     values = with_sets(run, wedge, cone, (1.0, 1.0, sigma**2), count)
     assert values.mean() == pytest.approx(np.mean(several), rel=1e-10)
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.certificate import check
-from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, build
+from fedbounds.evidence.sdp.one_step.right_hand_side import coefficients
 from fedbounds.evidence.sdp.one_step.tight_constants import split, tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import examination, examine
 from fedbounds.evidence.sdp.one_step.worst_instance import replay

@@ -28,9 +28,9 @@ from fedbounds.evidence.sdp.one_step.certificate import (
     subject,
     verified_certificates,
 )
-from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import coverage, own_step, setting_with_stated_steps
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
+from fedbounds.evidence.sdp.one_step.right_hand_side import coefficients
 from fedbounds.evidence.sdp.one_step.tight_constants import tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination, examine
 from fedbounds.io import DIGITS

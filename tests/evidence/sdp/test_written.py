@@ -15,11 +15,11 @@ from fedbounds.evidence.sdp.multi_round import verdict as of_runs
 from fedbounds.evidence.sdp.multi_round.claim_at_run import ClaimAtRun
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.one_step.certificate import check
-from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import coverage, homogeneous
 from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
 from fedbounds.evidence.sdp.one_step.point_expressions import number, written
 from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.one_step.right_hand_side import coefficients
 from fedbounds.evidence.sdp.one_step.tight_constants import split, tight
 from fedbounds.evidence.sdp.one_step.verdict import examination, examine
 from fedbounds.evidence.sdp.program import exact

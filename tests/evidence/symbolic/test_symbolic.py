@@ -48,8 +48,8 @@ from fedbounds.evidence.symbolic.derivation import (
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.normal_form import depends, normal, normal_fraction
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.vector_normal_form import depends, normal, normal_fraction
 from fedbounds.theory.vectors import Centre, Inner, Mean, Value, Vec, Weights, norm_sq
 from fedbounds.theory.verdict import Status
 

@@ -21,7 +21,7 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
-from fedbounds.evidence.symbolic.expressions import clear_sympy_caches
+from fedbounds.evidence.symbolic.untrusted_expressions import clear_sympy_caches
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part

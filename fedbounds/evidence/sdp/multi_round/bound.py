@@ -19,6 +19,7 @@ import numpy as np
 from fedbounds.errors import demand
 from fedbounds.evidence.ball_arithmetic import Ball, Undecided, enclosed, in_bits
 from fedbounds.evidence.sdp import verification
+from fedbounds.evidence.sdp.functions_on_interval import fraction
 from fedbounds.evidence.sdp.multi_round import steps
 from fedbounds.evidence.sdp.multi_round.links import (
     Link,
@@ -30,7 +31,6 @@ from fedbounds.evidence.sdp.multi_round.links import (
 )
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.program import Expression, Program, exact
-from fedbounds.evidence.sdp.rational_functions import fraction
 from fedbounds.evidence.sdp.rounding import cancelling
 from fedbounds.evidence.sdp.solver import Solution, conic, worst_case
 from fedbounds.evidence.sdp.symmetry import corners, exchange

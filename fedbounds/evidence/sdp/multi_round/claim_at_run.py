@@ -17,8 +17,8 @@ from fedbounds.evidence.sdp.one_step.coverage import homogeneous
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
+from fedbounds.theory.claim_validation import require_own
 from fedbounds.theory.coverage import Coverage, Region, Span, only
-from fedbounds.theory.expressions import require_own
 from fedbounds.theory.path_quantities import mean_slope_sq, p_sq
 from fedbounds.theory.points import never_negative
 from fedbounds.theory.quantity import Path, Quantity

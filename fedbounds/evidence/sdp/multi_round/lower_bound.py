@@ -54,18 +54,18 @@ BALLS = tuple(
 )
 
 
-def _fractions(of: Any) -> Any:
+def _fraction_valued(of: Any) -> Any:
     """A function of floats, with a fraction of few digits as value."""
     return np.frompyfunc(lambda x: Fraction(float(of(float(x)))).limit_denominator(DENOMINATOR), 1, 1)
 
 
 def _half_angle(x: Any) -> Any:
-    return _fractions(math.tan)(np.asarray(x, dtype=float) / 2)
+    return _fraction_valued(math.tan)(np.asarray(x, dtype=float) / 2)
 
 
 # The same in fractions, of points on the circle; a root is rounded down.
 FRACTIONS: tuple[Any, ...] = (
-    _fractions(float),
+    _fraction_valued(float),
     lambda x: (1 - _half_angle(x) ** 2) / (1 + _half_angle(x) ** 2),
     lambda x: 2 * _half_angle(x) / (1 + _half_angle(x) ** 2),
     np.frompyfunc(lambda x: Fraction(math.isqrt(int(x * DENOMINATOR**2)), DENOMINATOR), 1, 1),

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import sympy as sp
 
-from fedbounds.evidence.sdp.multi_round import sampled_clients, steps
+from fedbounds.evidence.sdp.functions_on_interval import fraction
+from fedbounds.evidence.sdp.multi_round import participation_lower_bound, steps
 from fedbounds.evidence.sdp.multi_round.bound import Bound, Proof, joined, upper_bound, verify
 from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, Bounded, ClaimAtRun
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, surely
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.program import exact
-from fedbounds.evidence.sdp.rational_functions import fraction
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -154,9 +154,11 @@ def _instance(at: ClaimAtRun, zeta_sq: Fraction) -> Near | None:
         bent = f"one function on a line whose curvature falls at {pair.shape[0]:.6g}"
         words = bent if pair.problem is None else f"two quadratics of shape {pair.shape}"
         return Near(pair.value, float(right), words, lambda: (surely(run, pair, Fraction(1), zeta_sq), float(right)))
-    left, shape = sampled_clients.sampled(run, 1.0, float(zeta_sq), 0.0)
+    left, shape = participation_lower_bound.sampled(run, 1.0, float(zeta_sq), 0.0)
     words = f"quadratics about a simplex, of shape {tuple(map(float, shape))}"
-    return Near(left, float(right), words, lambda: (sampled_clients.surely(run, shape, zeta_sq), float(right)))
+    return Near(
+        left, float(right), words, lambda: (participation_lower_bound.surely(run, shape, zeta_sq), float(right))
+    )
 
 
 def _refuted(at: ClaimAtRun, verdict: Verdict, near: Near, data: Any) -> Verdict:

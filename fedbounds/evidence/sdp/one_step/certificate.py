@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.errors import InputError, readable, reject
-from fedbounds.evidence.sdp.one_step.coefficients import coefficients
+from fedbounds.evidence.sdp.functions_on_interval import Function, Interval, Written, number_of, variable
 from fedbounds.evidence.sdp.one_step.coverage import homogeneous, place
 from fedbounds.evidence.sdp.one_step.parameters import FUNCTIONS, Setting, at_point, pointwise, written_by
 from fedbounds.evidence.sdp.one_step.point_expressions import points_in
 from fedbounds.evidence.sdp.one_step.program import build, entries
+from fedbounds.evidence.sdp.one_step.right_hand_side import coefficients
 from fedbounds.evidence.sdp.program import exact
-from fedbounds.evidence.sdp.rational_functions import Function, Interval, Written, number_of, variable
 from fedbounds.evidence.sdp.verification import verify
 from fedbounds.io import convert, parse_json, plain, read_bytes, write_text
 from fedbounds.plugins import claims

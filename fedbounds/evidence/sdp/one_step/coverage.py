@@ -15,6 +15,7 @@ import sympy as sp
 from fedbounds.errors import InputError, demand, reject
 from fedbounds.evidence.assumption_checks import in_fractions, unmet_assumptions
 from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.sdp.functions_on_interval import Function, constant, ranged
 from fedbounds.evidence.sdp.one_step.parameters import (
     PLAIN,
     Setting,
@@ -25,7 +26,6 @@ from fedbounds.evidence.sdp.one_step.parameters import (
     sizes_at,
 )
 from fedbounds.evidence.sdp.one_step.program import entries
-from fedbounds.evidence.sdp.rational_functions import Function, constant, ranged
 from fedbounds.io import as_fraction
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, OwnSteps

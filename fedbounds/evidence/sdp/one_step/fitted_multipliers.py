@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from fedbounds.errors import InputError
+from fedbounds.evidence.sdp.functions_on_interval import Function, value_at
 from fedbounds.evidence.sdp.one_step.parameters import Setting, at_point
 from fedbounds.evidence.sdp.one_step.point_expressions import Expressions
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build
 from fedbounds.evidence.sdp.one_step.sampled_program import Array, FreeMultipliers, Sample, through
 from fedbounds.evidence.sdp.program import Arithmetic, Expression, Form, exact
-from fedbounds.evidence.sdp.rational_functions import Function, value_at
 from fedbounds.evidence.sdp.rounding import eliminated, solution
 from fedbounds.evidence.sdp.symmetry import exchange
 from fedbounds.evidence.sdp.verification import verify

@@ -11,8 +11,8 @@ import sympy as sp
 
 from fedbounds.errors import demand, reject
 from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.sdp.functions_on_interval import Function, Interval, require_defined
 from fedbounds.evidence.sdp.one_step.point_expressions import number, written
-from fedbounds.evidence.sdp.rational_functions import Function, Interval, require_defined
 from fedbounds.io import plain, shaped
 from fedbounds.plugins import with_role
 from fedbounds.theory import assumptions as shipped

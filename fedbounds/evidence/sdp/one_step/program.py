@@ -17,9 +17,9 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.one_step.coefficients import value_of
 from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
 from fedbounds.evidence.sdp.one_step.point_expressions import ALWAYS, Expressions, Reader, points_in
+from fedbounds.evidence.sdp.one_step.right_hand_side import value_of
 from fedbounds.evidence.sdp.program import Arithmetic, Constraint, Draft, Expression, Point, Program, Vector
 from fedbounds.theory import points as at
 from fedbounds.theory.symbols import QUANTITIES

@@ -17,9 +17,9 @@ from flint import arb, arb_mat, fmpq_mat, fmpq_poly
 from numpy.typing import NDArray
 
 from fedbounds.evidence.ball_arithmetic import in_bits
+from fedbounds.evidence.sdp.functions_on_interval import Function, Interval, fraction, rational, value_at
 from fedbounds.evidence.sdp.one_step.program import Model
 from fedbounds.evidence.sdp.program import Expression, Form, exact
-from fedbounds.evidence.sdp.rational_functions import Function, Interval, fraction, rational, value_at
 from fedbounds.evidence.sdp.rounding import echelon
 from fedbounds.evidence.sdp.solver import conic
 from fedbounds.evidence.sdp.symmetry import exchange, triangles

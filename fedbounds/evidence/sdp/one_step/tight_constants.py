@@ -10,8 +10,8 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
-from fedbounds.evidence.sdp.one_step.coefficients import coefficients, term_form
 from fedbounds.evidence.sdp.one_step.parameters import FORMS, FREE_BIAS, Setting, written_by
+from fedbounds.evidence.sdp.one_step.right_hand_side import coefficients, term_form
 from fedbounds.evidence.sdp.one_step.verdict import VIOLATION, certify, certify_form, round_model
 from fedbounds.evidence.sdp.solver import Solved, worst_case
 from fedbounds.theory.claim import Claim

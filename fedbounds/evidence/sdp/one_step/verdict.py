@@ -19,12 +19,12 @@ from operator import add
 from fedbounds.errors import InputError
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
-from fedbounds.evidence.sdp.one_step.coefficients import coefficients, term_form
 from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client
 from fedbounds.evidence.sdp.one_step.fitted_multipliers import fitted
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, pointwise, written_by
 from fedbounds.evidence.sdp.one_step.point_expressions import Expressions
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build, size
+from fedbounds.evidence.sdp.one_step.right_hand_side import coefficients, term_form
 from fedbounds.evidence.sdp.program import Expression, exact
 from fedbounds.evidence.sdp.rounding import prove
 from fedbounds.evidence.sdp.solver import Solution, Solved, worst_case

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.engine.iterates import replay as iterates
+from fedbounds.engine.replay import replay as iterates
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import judged_on

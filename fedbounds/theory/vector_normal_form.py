@@ -133,8 +133,25 @@ def normal_fraction(
     form = normal(expression, meaning)
     if not form.is_polynomial(*form.atoms(sp.Symbol, sp.Function)):
         numerator, denominator = sp.fraction(sp.together(form))
-        numerator = sp.expand(numerator)
+        numerator = _expanded(numerator)
         if numerator == 0 or len(sp.Add.make_args(numerator)) > most_terms:
             return numerator / denominator
         return sp.factor(numerator) / sp.factor(denominator)
     return form
+
+
+def _expanded(expression: sp.Expr) -> sp.Expr:
+    """The same as `sympy.expand`, in a ring of polynomials, which is several times faster."""
+    generators, left = set[sp.Expr](), [expression]
+    while left:
+        part = left.pop()
+        if part.is_Add or part.is_Mul:
+            left += part.args
+        elif part.is_Pow and part.exp.is_Integer and part.exp > 0:
+            left.append(part.base)
+        elif not part.is_Rational:
+            generators.add(part)
+    if not generators or any(part.is_Pow for part in generators):  # such as q^t, which has rules of its own
+        return sp.expand(expression)
+    ring = sp.QQ.poly_ring(*sorted(generators, key=sp.default_sort_key)).ring
+    return ring.from_expr(expression).as_expr()

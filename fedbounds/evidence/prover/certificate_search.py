@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from fedbounds.evidence.prover import forms
 from fedbounds.evidence.prover.forms import Form
 from fedbounds.evidence.prover.rationals import rounded_value, span_of, squares, symmetric
-from fedbounds.evidence.sdp.rational_functions import fraction
+from fedbounds.evidence.sdp.functions_on_interval import fraction
 from fedbounds.evidence.sdp.rounding import repaired
 from fedbounds.evidence.sdp.solver import conic, infeasible
 from fedbounds.evidence.sdp.symmetry import corners

@@ -8,7 +8,7 @@ from itertools import chain, product
 
 import sympy as sp
 
-from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover import facts, inequality
 from fedbounds.evidence.prover.drifts import Drift, drifts, even_and_pulled, no_farther
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.run_setting import LENGTH, LIMITS, L, Proposal, Setting, T, eta, tau
@@ -49,7 +49,7 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about the sum or the mean of the gaps at a constant step size."""
     needed = {"smooth", "unbiased", "full-participation"} <= setting.universe.keys()
     least, scale = facts.curvature_of(set(setting.universe)), of_sum(setting.claim.lhs)
-    constant = setting.claim.eta == sy.eta_0 and statement.SAME_STEP not in setting.universe
+    constant = setting.claim.eta == sy.eta_0 and inequality.SAME_STEP not in setting.universe
     if not (needed and constant) or least is None or scale is None:
         return
     whole = sp.expand(right / scale)
@@ -113,7 +113,7 @@ def with_gap(setting: Setting, noise: sp.Expr, least: sp.Expr, curved: sp.Expr) 
         return None
     q = 1 - eta * curved
     bound = q * (sy.Delta - 2 * eta * sy.gap_t + eta * (L - curved) * sy.drift) + eta**2 * noise
-    goal = statement.Goal(sy.Delta_next, bound, "step", setting.universe, None, setting.limits, setting.claim)
+    goal = inequality.Goal(sy.Delta_next, bound, "step", setting.universe, None, setting.limits, setting.claim)
     uses = mean_step(W, (least, curved), kept)
     for noisy in facts.of_noise(setting.universe):
         every = [*map(d.as_use, uses), *((eta**2 * m, fact) for m, fact in noisy.uses)]
@@ -224,7 +224,7 @@ def _lines(setting: Setting, least: sp.Expr) -> tuple[d.Step, ...] | None:
     slack = ((d.Condition(SLACK, d.Earlier("small")), LIMITS[4]), *setting.limits)
     for label, (left, right, written) in wanted.items():
         uses = [d.as_use(use) for use in written]
-        goal = statement.Goal(left, right, "step", setting.universe, None, slack, setting.claim)
+        goal = inequality.Goal(left, right, "step", setting.universe, None, slack, setting.claim)
         mended = closing(goal, goal.frame, uses, [])
         if mended is None:
             return None

@@ -27,10 +27,10 @@ from fedbounds.theory import vectors as formal
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import Claim, Kind, OwnSteps, Repair, Role
-from fedbounds.theory.normal_form import depends
 from fedbounds.theory.point_values import PointFormula, StepSum, WeightedGap
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import RECORDED
+from fedbounds.theory.vector_normal_form import depends
 from fedbounds.theory.vectors import Noise, Value, Vec, Weights
 
 NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})

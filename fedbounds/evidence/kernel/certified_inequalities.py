@@ -10,9 +10,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fedbounds.evidence.kernel.claim_statement import digest
+from fedbounds.evidence.sdp.functions_on_interval import Interval
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
-from fedbounds.evidence.sdp.rational_functions import Interval
 
 HEAD = (
     "From Coq Require Import Reals Lra Lia ZArith List.\nRequire Import Space Model Facts Certificate Round{}.\n"

@@ -10,6 +10,7 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.sdp.functions_on_interval import Function, require_defined, require_finite
 from fedbounds.evidence.sdp.one_step.parameters import (
     FORMS,
     FREE_BIAS,
@@ -21,9 +22,8 @@ from fedbounds.evidence.sdp.one_step.parameters import (
     numbers,
 )
 from fedbounds.evidence.sdp.one_step.point_expressions import number, written
-from fedbounds.evidence.sdp.rational_functions import Function, require_defined, require_finite
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.expressions import require_own
+from fedbounds.theory.claim_validation import require_own
 from fedbounds.theory.quantity import Quantity
 
 

@@ -11,7 +11,7 @@ import sympy as sp
 from fedbounds.plugins import claims
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.expressions import NEEDS_VALUE
+from fedbounds.theory.claim_validation import NEEDS_VALUE
 from fedbounds.theory.protocol_assumptions import WEIGHTING
 from fedbounds.theory.symbols import QUANTITIES
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.prover import certificate, draws, facts, forms
+from fedbounds.evidence.prover import certificate_search, draws, facts, forms
 from fedbounds.evidence.prover.goal import ELL, Frame
 from fedbounds.evidence.prover.goal import SAME_STEP as SAME_STEP
 from fedbounds.evidence.prover.goal import Goal as Goal
@@ -46,7 +46,7 @@ def prove(goal: Goal) -> Lines | None:
             candidates = (item for item in _candidates(goal, target, points) if item.free or not goal.identity)
             read = [(candidate, space.scalar(candidate.value)) for candidate in candidates]
             usable = [(form, item.free) for item, form in read]
-            if any(certificate.impossible(target, usable, sample) for sample in samples):
+            if any(certificate_search.impossible(target, usable, sample) for sample in samples):
                 continue
             attempts = (_attempt(goal, space, parameters, target, read, power, by, *chosen) for chosen in tried)
             result = next((result for result in attempts if result is not None), None)
@@ -160,7 +160,7 @@ def _attempt(
     parts, texts = [], []
     for item, form in read:
         chosen = kinds[item.power - power]
-        parts.append(certificate.Part(form, [space.number(m) for m in chosen], item.free))
+        parts.append(certificate_search.Part(form, [space.number(m) for m in chosen], item.free))
         texts.append(chosen)
     vectors = {} if goal.identity else forms.basis([target, *(form for _, form in read)])
     unit = sy.eta if in_steps else 1 / (sy.L if "smooth" in goal.universe else sy.mu)
@@ -171,21 +171,23 @@ def _attempt(
         scale = [unit if isinstance(forms.middle(atom), Grad | Noise) else sp.Integer(1) for atom in once]
         scale = [item * letter for item in scale for letter in letters]
         blocks.append(
-            certificate.Block(name, atoms, [space.number(s) for s in scale], [space.number(m) for m in kinds[-power]])
+            certificate_search.Block(
+                name, atoms, [space.number(s) for s in scale], [space.number(m) for m in kinds[-power]]
+            )
         )
         scales.append(scale)
-    proof = certificate.prove(target, parts, blocks)
+    proof = certificate_search.prove(target, parts, blocks)
     if proof is None:
         return None
     uses: list[d.Use] = []
-    for k, j, value in certificate.terms(proof):
+    for k, j, value in certificate_search.terms(proof):
         uses += [(rational(value) * texts[k][j] * m, fact) for m, fact in read[k][0].uses]
     for (k, j), squares in proof.squares.items():
         for weight, coefficients in squares:
             scaled = [rational(c) * s for c, s in zip(coefficients, scales[k], strict=True)]
             square = square_of(blocks[k].name, blocks[k].vectors, scaled, goal)
             uses.append((rational(weight) * kinds[-power][j], square))
-    steps = {step.label: step for k, _, _ in certificate.terms(proof) for step in read[k][0].steps}
+    steps = {step.label: step for k, _, _ in certificate_search.terms(proof) for step in read[k][0].steps}
     uses = [(multiplier / by, fact) for multiplier, fact in merged(uses)]
     mended = closing(goal, parameters, uses, list(steps.values()))
     return None if mended is None else Lines(tuple(steps.values()), (*uses, *mended), parameters.conditions)
