@@ -96,7 +96,7 @@ def regime(
     policy: Policy = Policy(),  # noqa: B008
     **settings: Any,
 ) -> Regime:
-    """Of quadratics: `clients`, and the settings of an `experiment`."""
+    """Of `quadratics`, with the settings of an `experiment`."""
     return Regime(name, lambda: experiment(quadratics(curvatures, minima, p, noise), w0, **settings), policy)
 
 
