@@ -48,7 +48,7 @@ def names(tmp_path, monkeypatch):
     experiment = fedbounds.Experiment(problem, average, step, tau=2, rounds=3, replicates=1, batch_size=None)
     given = {"claim_named": claim_named, "problem": problem, "experiment": experiment}
     # To verify all that is shipped takes twenty seconds, which the ledger's own tests spend.
-    for part in ("_proofs", "_certificates"):
+    for part in ("_proof_verdicts", "_certificates"):
         monkeypatch.setattr(f"fedbounds.study.ledger.{part}", lambda *_: [])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     before = hypothesis.settings.get_current_profile_name()

@@ -135,9 +135,10 @@ def each_in_processes(
                     _look(counts, seen, tell)
                     yield future.result()
             except BaseException:
-                # Not cancelled: a broken pool cannot tell a cancelled one, and its thread would complain.
+                # Not cancelled: a broken pool cannot tell a cancelled one, and its thread would complain. Killed, as one
+                # that has only just begun may still have the parent's answer to SIGTERM.
                 for process in set(active_children()) - before:
-                    process.terminate()
+                    process.kill()
                 raise
 
 
@@ -176,7 +177,7 @@ def beside(task: Callable[[], T]) -> Iterator[Callable[[], T]]:
         yield result
     finally:
         receiver.close()
-        process.terminate()
+        process.kill()
         with contextlib.suppress(OSError):  # it leads a group of its own once it has begun
             os.killpg(process.pid or 0, signal.SIGTERM)
         process.join()

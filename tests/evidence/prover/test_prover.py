@@ -187,7 +187,7 @@ def test_a_proof_rests_on_the_assumption_that_grants_a_definition(scope, lhs, rh
 def test_a_polynomial_of_a_high_degree_is_left_alone(monkeypatch):
     """What is expanded in a proposal grows with the degree: 1000 would take hours."""
     tried = []
-    monkeypatch.setattr(automatic.statement, "prove", tried.append)
+    monkeypatch.setattr(automatic.inequality, "prove", tried.append)
     for degree, asked in ((automatic.HIGHEST, 1), (automatic.HIGHEST + 1, 1), (1000, 1)):
         one = Claim("high", "High", "", "constant", mu, {"all": mu + (L + mu) ** degree}, assumptions=CLASS)
         assert not list(automatic.proposals(one, READINGS["plain"])) and len(tried) == asked
@@ -195,7 +195,7 @@ def test_a_polynomial_of_a_high_degree_is_left_alone(monkeypatch):
 
 def test_noise_is_not_orthogonal_to_gradients_where_its_step_ends(monkeypatch):
     """Were it, half of the noise would do in numbers, and minutes go by until the exact check refuses that."""
-    monkeypatch.setattr(automatic.statement.certificate, "prove", lambda *_: pytest.fail("numbers prove it"))
+    monkeypatch.setattr(automatic.inequality.certificate_search, "prove", lambda *_: pytest.fail("numbers prove it"))
     after = quantity.measured("after", GAP_NEXT)
     assert not proved("step", after, (1 - eta * mu) * gap_t + L / 4 * NOISE, *SLOW)
 
