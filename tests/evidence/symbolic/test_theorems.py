@@ -18,7 +18,7 @@ def test_proved_claims_are_never_refuted_and_each_applies():
     applied = set()
     for trajectories in DRAWN:
 
-        @settings(max_examples=12)
+        @settings(max_examples=25)
         @given(trajectories)
         def never_refuted(trajectory):
             for claim, name in proved():
