@@ -135,8 +135,8 @@ def each_in_processes(
                     _look(counts, seen, tell)
                     yield future.result()
             except BaseException:
-                # Not cancelled: a broken pool cannot tell a cancelled one, and its thread would complain. Killed, as one
-                # that has only just begun may still have the parent's answer to SIGTERM.
+                # Not cancelled: a broken pool cannot tell a cancelled one, and its thread would complain. Killed, as
+                # one that has only just begun may still have the parent's answer to SIGTERM.
                 for process in set(active_children()) - before:
                     process.kill()
                 raise
