@@ -17,7 +17,7 @@ from fedbounds.evidence.measured_run import examine_run
 from fedbounds.evidence.symbolic.gate import admit
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.referee import stages
-from fedbounds.referee.regimes import Suite, clients, experiment
+from fedbounds.referee.regimes import Suite, experiment, quadratics
 from fedbounds.report.claim_text import explain
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity, symbols
@@ -77,7 +77,7 @@ def value(name, path):
 
 @pytest.mark.parametrize("sync", [False, True])
 def test_a_run_records_what_the_definitions_on_its_path_say(sync):
-    planned = experiment(clients([1, 3, 4], [-1, 2, 0.5], noise=0), [3.0], eta=0.2, tau=2, rounds=3)
+    planned = experiment(quadratics([1, 3, 4], [-1, 2, 0.5], noise=0), [3.0], eta=0.2, tau=2, rounds=3)
     planned = planned.with_(weighting=FedMax(2))
     reading = READINGS["sync" if sync else "all-steps"]
     seen = examine_run(simulate(planned), reading)
@@ -124,7 +124,7 @@ def test_quotients_of_step_sizes_are_taken_inside_a_round():
 
 
 def test_a_new_quantity_is_seen_by_every_evidence_that_can_express_it():
-    planned = experiment(clients([1, 4], [-1, 1], noise=0), [0.0], eta=0.125, tau=2, rounds=2)
+    planned = experiment(quadratics([1, 4], [-1, 1], noise=0), [0.0], eta=0.125, tau=2, rounds=2)
     seen = with_quantities(MINE, examine_run(simulate(planned), PLAIN)).quantities.fields["my_farthest"]
     data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": ["0"], "eta": ["1/8"] * 4, "tau": 2}
     exact = run(from_json(data | {"weighting": "fedavg"})).computed(MINE, PLAIN).fields["my_farthest"]
@@ -201,7 +201,7 @@ FIXED = [
 
 @pytest.fixture(scope="module")
 def paths():
-    planned = experiment(clients([1, 3, 4], [-1, 2, 0.5], noise=0), [3.0], eta=0.2, tau=2, rounds=3)
+    planned = experiment(quadratics([1, 3, 4], [-1, 2, 0.5], noise=0), [3.0], eta=0.2, tau=2, rounds=3)
     planned = planned.with_(weighting=FedMax(2))
     models, X, alpha, _ = replay(planned)
     return Path(2, np.full(6, 0.2), planned.problem, models["alpha"][0], X[0], alpha[0]), in_fractions()[1]

@@ -17,7 +17,7 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.measured_run import examine_run
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.referee.regimes import clients, experiment
+from fedbounds.referee.regimes import experiment, quadratics
 from fedbounds.testing import problems
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.reading import READINGS
@@ -48,11 +48,11 @@ def exact(problem, **others):
 
 
 def same_quadratics(N=3, noise=1.0):
-    return clients([[1.0, 6.0]] * N, [[0.5, -1.0]] * N, noise=noise)
+    return quadratics([[1.0, 6.0]] * N, [[0.5, -1.0]] * N, noise=noise)
 
 
 def different_quadratics(noise=0.5):
-    return clients(
+    return quadratics(
         [[1.0, 6.0], [6.0, 1.0], [2.0, 2.0]], [[3.0, 0.0], [0.0, -3.0], [-2.0, 1.0]], [0.5, 0.3, 0.2], noise
     )
 
@@ -71,7 +71,7 @@ NEEDED = [
     (IDENTICAL, "noise", same_quadratics(noise=30.0), {"rounds": 200, "tau": 1}),
     (AT_OPTIMUM, "start", different_quadratics(), {}),
     (AT_OPTIMUM, "noise", same_quadratics(noise=30.0), {"rounds": 200, "tau": 1}),
-    (AT_OPTIMUM, "drift", clients([[1.0], [2.0]], [[4.0], [-4.0]]), {"rounds": 300, "tau": 6}),
+    (AT_OPTIMUM, "drift", quadratics([[1.0], [2.0]], [[4.0], [-4.0]]), {"rounds": 300, "tau": 6}),
     (STEP, "variance", same_quadratics(noise=30.0), {"rounds": 200, "tau": 1}),
     (DRIFT, "drift", different_quadratics(noise=0.0), {}),
 ]
@@ -88,7 +88,7 @@ def test_without_a_term_they_are_refuted(claim, term, problem, others):
 def test_what_they_assume_is_checked():
     for claim in ON_ONE_FUNCTION:
         assert "same function" in empirical.examine(claim, run(different_quadratics())).detail
-        assert "1/N" in empirical.examine(claim, run(clients([[1.0]] * 2, [[0.0]] * 2, [0.7, 0.3]))).detail
+        assert "1/N" in empirical.examine(claim, run(quadratics([[1.0]] * 2, [[0.0]] * 2, [0.7, 0.3]))).detail
     too_long = run(same_quadratics(noise=0.0), step=0.3)
     assert "eta_t <= 1/(4L)" in empirical.examine(STEP, too_long).detail
     assert "the claim asks" in empirical.examine(IDENTICAL, too_long).detail
