@@ -37,6 +37,26 @@ def test_an_error_is_the_one_that_was_raised(two):
         in_processes([os.getpid, wrong])
 
 
+def test_an_error_ends_also_a_child_that_has_the_parents_answer_to_sigterm(two, monkeypatch, tmp_path):
+    """As one has that has only just begun."""
+
+    def wrong():
+        raise reject("tau must be at least 1", 0, "give more")
+
+    def lasts():
+        time.sleep(3)
+        (tmp_path / "lived").touch()
+
+    monkeypatch.setattr(parallel, "_end_with_the_parent", lambda: None)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        with pytest.raises(InputError, match="tau must be at least 1"):
+            in_processes([wrong, lasts])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert not (tmp_path / "lived").exists()
+
+
 def test_nothing_is_forked_beside_a_thread(two):
     done = threading.Event()
     other = threading.Thread(target=done.wait)
